@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import inference
-from maxmargin.arrays.blocks import Blocks, in_precision
+from maxmargin.arrays.blocks import in_precision
 from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
@@ -197,23 +196,19 @@ def explain(
     weights, nodes = _node_weights(model), _as_dense(rows.matrix @ _node_weights(model))
     edge_rows, edge_weights = _edges(model, encoder, X, given["edge_features"], length)
     edges = _as_dense(edge_rows @ edge_weights).reshape(length - 1, len(classes), len(classes))
-    problem = _with_potentials(encoder.problem(X, **given), length)
     best = np.searchsorted(classes, model.predict(X, **given)[0])
     if rival is None:
-        through = _infer(inference.best_through_parts, problem, nodes, edges)[: nodes.size].reshape(nodes.shape)[
-            position
-        ]
+        problem = _with_potentials(encoder.problem(X, **given), length)
+        through = _best_through(problem, nodes, edges)[position]
         through[best[position]] = -np.inf
         other = int(np.argmax(through))
     else:
         other = _number(encoder, rival)
         if other == best[position]:
             raise ValueError(f"rival must be another label than {quote(rival)}, which position {position} has.")
-    held = nodes.copy()
-    held[position, np.arange(len(classes)) != other] -= 2 * (np.abs(nodes).sum() + np.abs(edges).sum()) + 1
-    second = _infer(inference.best_outputs, problem, held, edges)
     labelling = classes[best].tolist()
-    if other == best[position] or second[position] != other:  # there is no other that is allowed
+    second = None if other == best[position] else _best_with(model, X, given, length, position, classes[other].item())
+    if second is None:
         return Explanation(int(position), labelling[position], None, np.inf, labelling, [], [])
     found = _of_features(encoder, rows.matrix, weights, best, second)
     found += _of_transitions(encoder, edge_rows, edge_weights, best, second)
@@ -226,6 +221,19 @@ def explain(
         classes[second].tolist(),
         sorted((c for c in found if c.value), key=lambda c: -abs(c.value)),
     )
+
+
+def _best_with(
+    model: ChainSVM | ChainCRF, X: Any, given: Any, length: int, position: int, label: object
+) -> np.ndarray | None:
+    """The numbers of the best labels with one of them given; None where no labelling that is allowed has it."""
+    known: list[Any] = [None] * length
+    known[position] = {label}
+    try:
+        found = model.predict(X, allowed=[known], **given)[0]
+    except ValueError:
+        return None
+    return np.searchsorted(model.classes_, found)
 
 
 def _find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
@@ -268,15 +276,11 @@ def _as_dense(table: Any) -> np.ndarray:
     return np.asarray(table.toarray() if sp.issparse(table) else table, np.float64)
 
 
-def _infer(
-    function: Callable[[EdgeChainProblem, np.ndarray], Blocks],
-    problem: EdgeChainProblem,
-    nodes: np.ndarray,
-    edges: np.ndarray,
-) -> np.ndarray:
-    """What inference finds for potentials; nothing is compiled for a single sequence."""
+def _best_through(problem: EdgeChainProblem, nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """(T, L) the scores of the best labellings with each label; nothing is compiled for a single sequence."""
     with interpreted():
-        return function(problem, np.concatenate([nodes.ravel(), edges.ravel()])).values
+        found = inference.best_through_parts(problem, np.concatenate([nodes.ravel(), edges.ravel()]))
+    return found.values[: nodes.size].reshape(nodes.shape)
 
 
 def _number(encoder: ChainEncoder, label: object) -> int:

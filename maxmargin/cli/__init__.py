@@ -11,7 +11,7 @@ import typer
 from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
 from maxmargin.cli.options import Choices, with_choices
-from maxmargin.cli.text_commands.format_options import Format, Tokenizer
+from maxmargin.cli.text_commands.commands import add_commands
 from maxmargin.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
@@ -160,59 +160,6 @@ def predict(
 
 @app.command()
 @reports_errors
-def tag(
-    model: options.Model,
-    file: Annotated[list[Path] | None, options.inputs("text", metavar="[FILE...]", show_default="-")] = None,
-    output: options.Output = None,
-    format: Annotated[
-        Format | None,
-        typer.Option("--format", "-f", help="Format to write.", show_default="standoff, or by the end of the name"),
-    ] = None,
-    read: Annotated[
-        Format | None,
-        typer.Option("--read", help="Format of the files.", show_default="text, or by the end of the name"),
-    ] = None,
-    encoding: options.SameEncoding = None,
-    tokenizer: Tokenizer = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Probability that entities must have.", show_default="that of the model"),
-    ] = None,
-) -> None:
-    """Find the entities of texts as they are: a line of JSON for each file, with characters and probabilities.
-
-    Other formats are those of brat, Doccano, Label Studio and spaCy.
-    """
-    from maxmargin.cli.text_commands.raw_text import run_tag
-
-    how = {"source_format": read, "format": format, "encoding": encoding, "tokenizer": tokenizer}
-    run_tag(model, file or [STDIN], output, **how, threshold=threshold)
-
-
-@app.command()
-@reports_errors
-def convert(
-    file: Annotated[list[Path], options.inputs("tagged sentences or texts", metavar="FILE...")],
-    output: options.Output = None,
-    format: options.FileFormat = None,
-    to: Annotated[
-        Format | None,
-        typer.Option("--to", "-t", help="Format to write.", show_default="columns, or by the end of the name"),
-    ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
-    tokenizer: Tokenizer = None,
-) -> None:
-    """Write files of tagged sentences, or of texts with entities, in another format.
-
-    Texts that are made of sentences have a sentence per line, with blanks between words.
-    """
-    from maxmargin.cli.text_commands.raw_text import run_convert
-
-    run_convert(file, output, source=format, target=to, encoding=encoding, tokenizer=tokenizer)
-
-
-@app.command()
-@reports_errors
 def evaluate(
     model: options.Model,
     file: options.Inputs = None,
@@ -275,42 +222,6 @@ def inspect(
 
 @app.command()
 @reports_errors
-def suggest(
-    model: options.Model,
-    file: options.Inputs = None,
-    number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many sentences to show.")] = 20,
-    format: options.FileFormat = None,
-    encoding: options.SameEncoding = None,
-    json: options.Json = False,
-) -> None:
-    """Show the sentences that a tagger is least sure of: those that are worth most if people tag them."""
-    from maxmargin.cli.text_commands.suggesting import run_suggest
-
-    run_suggest(model, file or [STDIN], format, encoding, n=number, as_json=json)
-
-
-@app.command()
-@reports_errors
-def check(
-    file: Annotated[list[Path], options.inputs("tagged sentences", metavar="FILE...")],
-    format: options.FileFormat = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
-    tokenizer: Tokenizer = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail for warnings, too.")] = False,
-    json: options.Json = False,
-) -> None:
-    """Look for what is wrong, or odd, about tagged sentences, those to train on first.
-
-    Tags that break rules, sentences with other tags elsewhere, what train and test share, odd characters, rare types.
-    The exit code is 1 where there are errors.
-    """
-    from maxmargin.cli.text_commands.checking import run_check
-
-    run_check(file, format, encoding, tokenizer, is_strict=strict, as_json=json)
-
-
-@app.command()
-@reports_errors
 def clusters(
     file: Annotated[
         list[Path],
@@ -347,3 +258,6 @@ def demo(
     from maxmargin.cli.digits_demo import run_demo
 
     run_demo(words, seed, plot)
+
+
+add_commands(app)

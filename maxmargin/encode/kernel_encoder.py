@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike
 
 from maxmargin.checks import LARGEST, check_cost, check_count, check_positive
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.features import as_matrix
 from maxmargin.features.kernel_features import KnownScores, kernel_features, whole_gram_features
@@ -43,6 +44,12 @@ class KernelChainEncoder(ChainEncoder):
     basis: Any = field(default=None, compare=False)  # (S, F) rows that have coefficients; None if precomputed
     extra: np.ndarray = field(default_factory=lambda: np.zeros(0), compare=False)  # (S, 3 or 0) their biases
     support: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)  # (S,) among all rows
+
+    def joined(self, other: Any) -> Any:
+        return Encoder.joined(self, other)
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        return Encoder.weights_of(self, other, w)
 
     @property
     def n_weights(self) -> int:

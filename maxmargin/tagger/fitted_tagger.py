@@ -10,7 +10,6 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.checks import check_share
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
-from maxmargin.inspection import Explanation, explain
 from maxmargin.metrics import entity_curve, entity_f1, token_accuracy
 from maxmargin.persist import Location, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
@@ -19,8 +18,6 @@ from maxmargin.text.entity_chances import Chances, ScoredEntity, continuations
 from maxmargin.text.inner_tags import merge_columns, outer_classes
 from maxmargin.text.schemes import Entity, LabelSequences, check_spans, convert_tags, find_entities, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
-from maxmargin.text.token_features.named_features import is_named
-from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.transformers import Transformer
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 from maxmargin.wording import quote
@@ -321,21 +318,6 @@ class FittedTagger(Estimator):
     def save(self, path: Location) -> None:
         """Write the tagger to a file, in place of what is there; `maxmargin.load` makes it again."""
         save(self, path)
-
-    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
-        """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
-
-        Parameters
-        ----------
-        sentence
-            A list of words, or of tuples of a word and tags.
-        position
-            Which word, from 0.
-        rival
-            The tag to compare with; by default the runner-up.
-        """
-        rows = self._rows([[*sentence]])
-        return explain(self._fitted(), rows if is_named(rows) else rows[0], position, rival)
 
 
 def voted(first: Any, X: Any) -> Any:

@@ -15,9 +15,10 @@ from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
 from maxmargin.persist import register
 from maxmargin.sklearn_contract import unfitted
-from maxmargin.tagger.fitted_tagger import FittedTagger, voted
+from maxmargin.tagger.fitted_tagger import voted
 from maxmargin.tagger.preferences import check_preference, weigh_mistakes
 from maxmargin.tagger.sharded_fit import prepare_shards
+from maxmargin.tagger.shown_tagger import ShownTagger
 from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import mend_in_scheme
 from maxmargin.text.partial_tags import check_entity_share, check_known, have_partial
@@ -31,7 +32,7 @@ GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of
 ENOUGH = 2  # of them in a row that are no better than a smaller one
 
 
-class Tagger(FittedTagger):
+class Tagger(ShownTagger):
     """Tags the words of sentences: entities, chunks, parts of speech.
 
     `WindowFeatures` describe the words, and a `ChainCRF` or `ChainSVM` tags them. Where tags spell entities, its

@@ -207,8 +207,8 @@ def test_labels_that_are_never_or_always_on(pieces):
 class OfAnyTarget(MultiLabelSVM):
     """Takes the classes of scikit-learn's checks: the labels of odd ones are on."""
 
-    def fit(self, X, y, sample_weight=None):
-        return super().fit(X, odd(y), sample_weight)
+    def fit(self, X, y, sample_weight=None, **options):
+        return super().fit(X, odd(y), sample_weight, **options)
 
     def score(self, X, y, sample_weight=None):
         return super().score(X, odd(y), sample_weight)

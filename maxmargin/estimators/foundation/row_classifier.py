@@ -76,7 +76,7 @@ class RowClassifier(Precision, StructuredModel):
 
     def _learn(self, X: Any, y: Any, *, multi_output: bool = False, **data: Any) -> Learned:
         model = copy(self)  # a failed fit changes nothing
-        X, y = model._check_rows(X, y, multi_output=multi_output)
+        X, y = model._check_rows(X, y, multi_output=multi_output, reset="former" not in data)
         self._check_targets(y)
         return super()._learn(X, y, feature_names=vars(model).get("feature_names_in_"), **data)
 

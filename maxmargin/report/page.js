@@ -1,0 +1,128 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("figures").textContent);
+  const find = (id) => document.getElementById(id);
+  const AT_ONCE = 40;
+
+  // Elements are made by hand: text is never read as markup.
+  function make(name, attributes, ...content) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+    }
+    for (const child of content) if (child !== null) element.append(child);
+    return element;
+  }
+  const row = (kind, cells) => make("tr", null, ...cells.map((cell, k) => make(k ? "td" : kind, k ? null : { scope: "row" }, cell)));
+  const percent = (share) => (100 * share).toFixed(1) + " %";
+  const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(3);
+  const typeOf = (tag) => (/^[A-Za-z]-/.test(tag) ? tag.slice(2) : tag);
+
+  const types = [...new Set(data.classes.map(typeOf))].filter((type) => type !== "O").sort();
+  const colour = (tag) => (tag === "O" ? "" : "t" + (Math.max(types.indexOf(typeOf(tag)), 0) % 8));
+
+  const sentences = data.sentences || [];
+  let shown = [], limit = AT_ONCE, special = null, pressed = null;
+
+  function matches(sentence) {
+    const error = find("error").value, type = find("type").value, words = find("words").value.trim().toLowerCase();
+    if (words && !sentence.w.join(" ").toLowerCase().includes(words)) return false;
+    if (special) {
+      const other = sentence.o[data.others.indexOf(special.type)] || [];
+      const wanted = (t) => special.error === "only this"
+        ? sentence.z[t] === sentence.y[t] && other[t] !== sentence.y[t]
+        : other[t] === sentence.y[t] && sentence.z[t] !== sentence.y[t];
+      return sentence.y.some((_, t) => wanted(t));
+    }
+    if (error === "*" && !sentence.y.some((tag, t) => tag !== sentence.z[t])) return false;
+    if (error && error !== "*") return sentence.e.some(([kind, of]) => kind === error && (!type || of.includes(type)));
+    return !type || sentence.e.some(([, of]) => of.includes(type)) || sentence.y.some((tag) => typeOf(tag) === type);
+  }
+
+  function showWord(sentence, t, button) {
+    if (pressed) pressed.setAttribute("aria-pressed", "false");
+    pressed = button;
+    button.setAttribute("aria-pressed", "true");
+    const why = sentence.why[t], panel = find("why");
+    const likely = sentence.q[t].map(([k, p]) => row("th", [data.classes[k], percent(p)]));
+    const parts = [make("h3", null, "“" + sentence.w[t] + "”: " + sentence.z[t]), make("table", null, make("tbody", null, ...likely))];
+    if (why && why.rival === null) parts.push(make("p", null, "Nothing else is allowed here."));
+    if (why && why.rival !== null) {
+      const lines = why.of.map(([of, value]) => make("tr", null, make("th", { scope: "row" }, of), make("td", { class: value > 0 ? "plus-value" : "minus-value" }, signed(value))));
+      if (why.rest[0]) lines.push(row("th", [why.rest[0] + " others", signed(why.rest[1])]));
+      lines.push(row("th", ["margin", signed(why.margin)]));
+      parts.push(make("h3", null, "Why " + why.tag + " and not " + why.rival), make("table", null, make("tbody", null, ...lines)));
+    }
+    const readings = sentence.k.map((tags, k) => make("li", null, tags.map((tag, s) => ((k ? tag === sentence.k[0][s] : tag === "O") ? null : sentence.w[s] + "/" + tag)).filter(Boolean).join(" ") || "nothing", make("span", { class: "about" }, " " + signed(sentence.s[k]))));
+    parts.push(make("h3", null, "Best readings, and where others differ"), make("ol", null, ...readings));
+    panel.replaceChildren(...parts);
+  }
+
+  function showSentence(sentence) {
+    const words = make("div", { class: "row", role: "group", "aria-label": "sentence " + (sentence.i + 1) });
+    sentence.w.forEach((text, t) => {
+      const truth = sentence.y[t], found = sentence.z[t], wrong = truth !== found;
+      const below = make("span", { class: "tag " + colour(found) }, found === "O" && !wrong ? "" : found);
+      below.style.opacity = String(0.45 + 0.55 * sentence.p[t]);
+      const label = text + ", " + (wrong ? "true " + truth + ", found " : "") + found + ", " + percent(sentence.p[t]);
+      const button = make("button", { type: "button", class: "word" + (wrong ? " wrong" : ""), "aria-pressed": "false", "aria-label": label, tabindex: t ? "-1" : "0" },
+        make("span", { class: "tag " + colour(truth) }, truth === "O" ? "" : truth), make("bdi", { class: "text" }, text), below);
+      button.addEventListener("click", () => showWord(sentence, t, button));
+      words.append(button);
+    });
+    words.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const all = [...words.children], next = all[all.indexOf(document.activeElement) + step];
+      if (next) { all.forEach((one) => one.setAttribute("tabindex", "-1")); next.setAttribute("tabindex", "0"); next.focus(); event.preventDefault(); }
+    });
+    const errors = sentence.e.map(([kind]) => kind).join(", ");
+    const about = "sentence " + (sentence.i + 1) + ", loss " + sentence.loss.toFixed(2) + (errors ? ", " + errors : "") + (sentence.cut ? ", cut short" : "");
+    const item = make("li", null, make("div", { class: "about" }, about), words);
+    sentence.o.forEach((tags, k) => {
+      const differing = tags.map((tag, t) => (tag === sentence.z[t] ? null : sentence.w[t] + "/" + tag)).filter(Boolean);
+      if (differing.length) item.append(make("div", { class: "about" }, data.others[k] + ": " + differing.join(" ")));
+    });
+    return item;
+  }
+
+  function refresh() {
+    shown = sentences.filter(matches);
+    find("found").replaceChildren(...shown.slice(0, limit).map(showSentence));
+    find("count").textContent = shown.length + " of " + sentences.length + " sentences";
+    find("more").hidden = shown.length <= limit;
+  }
+
+  if (find("found")) {
+    types.forEach((type) => find("type").append(make("option", { value: type }, type)));
+    ["error", "type", "words"].forEach((id) => find(id).addEventListener("input", () => { special = null; limit = AT_ONCE; refresh(); }));
+    find("more").addEventListener("click", () => { limit += AT_ONCE; refresh(); });
+    document.querySelectorAll(".leads").forEach((button) => button.addEventListener("click", () => {
+      special = null; limit = AT_ONCE;
+      if (button.dataset.error.startsWith("only ")) special = { error: button.dataset.error, type: button.dataset.type };
+      else { find("error").value = button.dataset.error; find("type").value = button.dataset.type; }
+      find("words").value = "";
+      refresh();
+      find("found").scrollIntoView();
+      find("found").querySelector("button")?.focus();
+    }));
+    refresh();
+  }
+
+  function showFeatures() {
+    const sought = find("feature").value.trim().toLowerCase();
+    const cards = (data.features || []).map(([tag, few, all]) => {
+      const found = (sought ? all.filter(([name]) => name.toLowerCase().includes(sought)) : all).slice(0, few);
+      const lines = found.map(([name, weight]) => make("tr", null, make("th", { scope: "row" }, name), make("td", { class: weight > 0 ? "plus-value" : "minus-value" }, signed(weight))));
+      return lines.length ? make("div", { class: "card" }, make("h4", { class: colour(tag) }, tag), make("table", null, make("tbody", null, ...lines))) : null;
+    }).filter(Boolean);
+    find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No feature among the strongest has that in its name.")]));
+  }
+  if (find("feature")) { find("feature").addEventListener("input", showFeatures); showFeatures(); }
+
+  function showThreshold() {
+    const least = Number(find("threshold").value), points = data.curve.filter(([at]) => at >= least), last = points[points.length - 1];
+    find("at").textContent = least.toFixed(2) + (last ? ": precision " + percent(last[1]) + ", recall " + percent(last[2]) : ": no entity is as probable");
+  }
+  if (find("threshold") && data.curve) { find("threshold").addEventListener("input", showThreshold); showThreshold(); }
+})();

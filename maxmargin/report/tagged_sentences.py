@@ -1,0 +1,124 @@
+"""What a tagger makes of sentences: its tags beside the true ones, how sure it is of them, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from maxmargin.inspection import Explanation
+from maxmargin.report.entity_errors import RIGHT, Judged, judge_entities
+from maxmargin.text.document_tags import word_of
+from maxmargin.text.schemes import find_entities
+
+MOST_WORST, MOST_OTHERS = 200, 100  # sentences that are shown
+MOST_EXPLAINED = 150  # words, those of the worst sentences first
+N_READINGS, N_TAGS, N_REASONS = 3, 4, 8  # that are shown of a sentence, of a word, and of an explanation
+LONGEST = 400  # characters of a word, and tokens of a sentence, that are shown
+
+
+class ReportedTagger(Protocol):
+    """What a report asks a tagger for."""
+
+    scheme_: str | None
+    model_: Any
+
+    @property
+    def classes_(self) -> np.ndarray: ...
+    def predict(self, X: Any) -> list[list[Any]]: ...
+    def predict_marginals(self, X: Any) -> list[np.ndarray]: ...
+    def predict_topk(self, X: Any, k: int) -> list[tuple[list[list[Any]], np.ndarray]]: ...
+    def explain(self, sentence: Any, position: int, rival: object = None) -> Explanation: ...
+
+
+class Tagged(NamedTuple):
+    """Sentences with true and predicted tags, and the probabilities of all tags of each word."""
+
+    X: Sequence[Any]
+    y: Sequence[Sequence[Any]]
+    predicted: Sequence[Sequence[Any]]
+    marginals: Sequence[np.ndarray]
+    classes: list[Any]
+    judged: list[list[Judged]]  # none where tags spell no entities
+
+    @property
+    def losses(self) -> np.ndarray:
+        """(n,) minus the logarithm of the probabilities of true tags, added up: how surprised the tagger is by each."""
+        index = {tag: k for k, tag in enumerate(self.classes)}
+        found = []
+        for tags, table in zip(self.y, self.marginals, strict=True):
+            p = np.array([table[t, index[tag]] if tag in index else 0.0 for t, tag in enumerate(tags)])
+            found.append(float(-np.log(np.maximum(p, 1e-12)).sum()))
+        return np.array(found)
+
+
+def tag_sentences(tagger: ReportedTagger, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> Tagged:
+    """What a tagger makes of sentences whose tags are known."""
+    predicted, classes = tagger.predict(X), tagger.classes_.tolist()
+    judged: list[list[Judged]] = [[] for _ in X]
+    if tagger.scheme_ is not None:
+        pairs = zip(find_entities([*map(list, y)]), find_entities(predicted), strict=True)
+        judged = [[*judge_entities(*pair)] for pair in pairs]
+    return Tagged(X, y, predicted, tagger.predict_marginals(X), classes, judged)
+
+
+def choose_sentences(tagged: Tagged) -> tuple[list[int], int]:
+    """The sentences to show, the most surprising first, and how many of them are the worst: others are a sample."""
+    order = np.argsort(-tagged.losses, kind="stable")
+    worst, rest = order[:MOST_WORST], order[MOST_WORST:]
+    sample = rest[:: max(1, len(rest) // MOST_OTHERS)][:MOST_OTHERS]
+    return [*worst.tolist(), *sample.tolist()], len(worst)
+
+
+def describe_sentences(tagger: ReportedTagger, tagged: Tagged, others: Sequence[Sequence[Any]] = ()) -> list[Any]:
+    """What the page shows of sentences: lists and dicts, short names, as there are many of them.
+
+    Each has its number, words, true and predicted tags with the probability of the latter, errors by type, the best
+    readings, the likeliest tags of each word, and why some words have their tags; then the tags of other taggers.
+    """
+    shown, _ = choose_sentences(tagged)
+    sentences, losses = [tagged.X[i] for i in shown], tagged.losses
+    readings = tagger.predict_topk(sentences, N_READINGS)
+    index = {tag: k for k, tag in enumerate(tagged.classes)}
+    n_left, found = MOST_EXPLAINED, []
+    for i, (best, scores) in zip(shown, readings, strict=True):
+        y, predicted, table = tagged.y[i], tagged.predicted[i], tagged.marginals[i]
+        words = [word_of(token) for token in tagged.X[i]]
+        wrong = [t for t, (a, b) in enumerate(zip(y, predicted, strict=True)) if a != b and t < LONGEST]
+        why = {}
+        for t in wrong[: max(n_left, 0)]:
+            rival = y[t] if y[t] in index else None
+            why[t] = reasons(tagger.explain(tagged.X[i], t, rival))
+            n_left -= 1
+        likely = np.argsort(-table, axis=1, kind="stable")[:LONGEST, :N_TAGS]
+        found.append(
+            {
+                "i": i,
+                "loss": round(float(losses[i]), 3),
+                "w": [word[:LONGEST] for word in words[:LONGEST]],
+                "cut": len(words) > LONGEST or any(len(word) > LONGEST for word in words),
+                "y": [str(tag) for tag in y[:LONGEST]],
+                "z": [str(tag) for tag in predicted[:LONGEST]],
+                "p": [round(float(table[t, index[tag]]), 3) for t, tag in enumerate(predicted[:LONGEST])],
+                "q": [[[int(k), round(float(table[t, k]), 3)] for k in row] for t, row in enumerate(likely)],
+                "e": [[one.error, sorted(one.types)] for one in tagged.judged[i] if one.error != RIGHT],
+                "k": [[*map(str, tags[:LONGEST])] for tags in best],
+                "s": [round(float(score - scores[0]), 3) for score in scores],
+                "why": why,
+                "o": [[str(tag) for tag in other[i][:LONGEST]] for other in others],
+            }
+        )
+    return found
+
+
+def reasons(explanation: Explanation) -> dict[str, Any]:
+    """What a page tells of why a word has its tag: the largest contributions, and the sum of the others."""
+    first, rest = explanation.contributions[:N_REASONS], explanation.contributions[N_REASONS:]
+    return {
+        "tag": str(explanation.label),
+        "rival": None if explanation.rival is None else str(explanation.rival),
+        "margin": round(float(explanation.margin), 4) if np.isfinite(explanation.margin) else None,
+        "of": [[one.of, round(float(one.value), 4)] for one in first],
+        "rest": [len(rest), round(float(sum(one.value for one in rest)), 4)],
+    }

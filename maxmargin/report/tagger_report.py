@@ -1,0 +1,278 @@
+"""The page of a tagger: verdict, curve, scores, sentences, weights, probabilities, data; other taggers beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from maxmargin.inspection import strongest_features
+from maxmargin.metrics import bootstrap, compare_taggings, entity_report, token_accuracy
+from maxmargin.metrics.calibration import reliability
+from maxmargin.metrics.entity_curves import entity_curve
+from maxmargin.report.drawing import Curve, draw_curves, draw_table
+from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
+from maxmargin.report.page import Markup, Section, join, make_page, table, tag
+from maxmargin.report.tagged_sentences import (
+    MOST_EXPLAINED,
+    Tagged,
+    choose_sentences,
+    describe_sentences,
+    tag_sentences,
+)
+from maxmargin.text.data_health import DataHealth, check_data
+
+N_FEATURES = 15  # of each tag, that are shown at first; the search looks at more
+N_SEARCHED = 200
+N_POINTS = 200  # of the curve of thresholds
+Examples = tuple[Sequence[Any], Sequence[Sequence[Any]]]
+
+
+def report_tagger(
+    tagger: Any,
+    test: Examples | None,
+    *,
+    train: Examples | None = None,
+    others: Mapping[str, Any] | None = None,
+    name: str = "tagger",
+    command: str | None = None,
+) -> str:
+    """The page of a fitted tagger, as one text of HTML.
+
+    Parameters
+    ----------
+    tagger
+        A fitted `Tagger`.
+    test
+        Sentences and tags that it was not trained on, if there are any.
+    train
+        What it was trained on, for what both have in common.
+    others
+        Other taggers to compare with on the same sentences, by name.
+    name
+        What to call it.
+    command
+        What made it, to be told.
+    """
+    tagged = None if test is None or not len(test[0]) else tag_sentences(tagger, *test)
+    compared = {} if tagged is None else {title: other.predict(tagged.X) for title, other in (others or {}).items()}
+    sections = [tell_verdict(tagger, tagged, command), show_curve(tagger)]
+    data: dict[str, Any] = {"classes": [str(tag) for tag in tagger.classes_.tolist()], "others": [*compared]}
+    if tagged is not None:
+        shown, n_worst = choose_sentences(tagged)
+        sections += [show_scores(tagger, tagged), show_sentences(len(shown), n_worst, len(tagged.X))]
+        if compared:
+            sections.append(compare(tagger, tagged, compared))
+        data["sentences"] = describe_sentences(tagger, tagged, [*compared.values()])
+    sections.append(show_weights(tagger))
+    data["features"] = strongest_by_tag(tagger)
+    if tagged is not None:
+        sections.append(show_probabilities(tagger, tagged, data))
+    known = {title: part for title, part in (("train", train), ("test", test)) if part is not None and len(part[0])}
+    if known:
+        sections.append(show_data(check_data(known)))
+    return make_page(f"Report: {name}", sections, data)
+
+
+def tell_verdict(tagger: Any, tagged: Tagged | None, command: str | None) -> Section:
+    """What came of the fit, in words."""
+    model, certificate = tagger.model_, tagger.certificate_
+    trace = model.trace_
+    lines = [
+        tag("p", tag("strong", model.status_.name), f": {model.status_.value}", class_="verdict"),
+        tag(
+            "p",
+            f"What is proven of its weights: {certificate}." if np.isfinite(certificate.primal) else certificate,
+        ),
+    ]
+    if tagged is None:
+        lines.append(tag("p", "There are no held-out sentences: nothing is known of sentences it was not trained on."))
+    else:
+        is_spelled = tagger.scheme_ is not None
+        interval = bootstrap(tagged.y, tagged.predicted, entities=is_spelled)
+        what = "F1 of entities" if is_spelled else "Share of right tags"
+        lines.append(tag("p", f"{what} on {len(tagged.X):,} held-out sentences: ", tag("strong", interval), "."))
+    facts = [
+        ("model", f"{type(model).__name__}, C = {model.C:g}"),
+        ("tags", f"{len(tagger.classes_):,}" + (f", {tagger.scheme_}" if tagger.scheme_ else "")),
+        ("weights", f"{model._w.size:,}"),
+        ("training", f"{trace.seconds[-1]:.1f} s, {trace.passes[-1]:.4g} passes, seed {model.random_state}"),
+    ]
+    if command is not None:
+        facts.append(("command", tag("code", command)))
+    return Section("verdict", "Verdict", join([*lines, table(("", ""), facts)]))
+
+
+def show_curve(tagger: Any) -> Section:
+    """Objective, bound and held-out score while it was trained."""
+    trace = tagger.model_.trace_
+    curves = [
+        Curve("objective", trace.passes, trace.primal, "c0"),
+        Curve("lower bound", trace.passes, trace.dual, "c1"),
+    ]
+    title = "Objective and its lower bound by passes"
+    drawn = [draw_curves(curves, "passes", "objective", name=title, log_x=True, log_y=True)]
+    if trace.has_dev_scores:
+        scores = [Curve("held-out score", trace.passes, trace.dev_score, "c2")]
+        drawn.append(draw_curves(scores, "passes", "score", name="Held-out score by passes", log_x=True))
+    note = tag("p", "The optimum lies between the two curves: where they meet, training is over.")
+    return Section("curve", "Training", join([note, *drawn]))
+
+
+def show_scores(tagger: Any, tagged: Tagged) -> Section:
+    """Scores by type, with errors that lead to their sentences; or the share of right tags."""
+    if tagger.scheme_ is None:
+        share = token_accuracy(tagged.y, tagged.predicted)
+        return Section("scores", "Scores", tag("p", f"{100 * share:.2f} % of all tags are right."))
+    report, errors = entity_report(tagged.y, tagged.predicted), count_errors(tagged.judged)
+    rows = []
+    for kind, score in [(ALL, report.overall), *report.types.items()]:
+        lead = {"type": "button", "class_": "leads", "data_type": "" if kind == ALL else kind}
+        buttons = [tag("button", f"{errors[kind][error]:,}", data_error=error, **lead) for error in ERRORS]
+        shares = [f"{100 * share:.2f}" for share in (score.precision, score.recall, score.f1)]
+        rows.append([kind, *shares, f"{score.n_true:,}", f"{score.n_predicted:,}", f"{score.n_right:,}", *buttons])
+    titles = ("type", "precision", "recall", "F1", "true", "found", "right", *ERRORS)
+    note = tag("p", "A number of errors leads to its sentences. Errors of type concern both types.")
+    return Section("scores", "Scores", join([table(titles, rows, class_="numbers"), note]))
+
+
+def show_sentences(n_shown: int, n_worst: int, n_all: int) -> Section:
+    """The browser of sentences, which the script fills."""
+    which = f"All {n_all:,} sentences."
+    if n_shown < n_all:
+        rest = f"{n_shown - n_worst:,} of the other {n_all - n_worst:,}"
+        which = f"The {n_worst:,} sentences that surprise the tagger most, and {rest}."
+    note = tag(
+        "p",
+        f"{which} True tags stand above the words, predicted ones below, the paler the less probable. Choose a word to "
+        f"see its likeliest tags and, of the first {MOST_EXPLAINED} wrong ones, why.",
+    )
+    choice = tag(
+        "p",
+        tag(
+            "label",
+            "Errors ",
+            tag(
+                "select",
+                tag("option", "all sentences", value=""),
+                tag("option", "any error", value="*"),
+                *(tag("option", error, value=error) for error in ERRORS),
+                id="error",
+            ),
+        ),
+        tag("label", "Type ", tag("select", tag("option", "any", value=""), id="type")),
+        tag("label", "Words ", Markup('<input id="words" type="search" autocomplete="off">')),
+        tag("span", "", id="count", role="status"),
+        class_="choice",
+    )
+    place = tag("div", tag("ol", "", id="found"), tag("aside", "", id="why", aria_live="polite"), class_="browser")
+    more = tag("button", "Show more", type="button", id="more")
+    return Section("sentences", "Sentences", join([note, choice, place, more]))
+
+
+def show_weights(tagger: Any) -> Section:
+    """Transitions as a heat map, and the strongest features of each tag, which the script fills in."""
+    model = tagger.model_
+    names = [str(tag) for tag in model.classes_.tolist()]
+    values = np.where(model._encoder.penalty == 0, np.asarray(model.coef_.transitions, float), np.nan)
+    heat = draw_table(names, values, name="Weights of transitions", row_title="from", column_title="to")
+    search = tag(
+        "p", tag("label", "Features ", Markup('<input id="feature" type="search" autocomplete="off">')), class_="choice"
+    )
+    features = tag("div", "", id="features", class_="cards")
+    parts = [
+        tag("h3", "Transitions"),
+        tag("div", heat, class_="scroll", tabindex=0),
+        tag("h3", "Strongest features"),
+        search,
+        features,
+    ]
+    return Section("weights", "Weights", join(parts))
+
+
+def strongest_by_tag(tagger: Any) -> list[list[object]]:
+    """The features of the largest weights of each tag of the model."""
+    classes = tagger.model_.classes_.tolist()
+    found = [strongest_features(tagger.model_, tag, N_SEARCHED) for tag in classes]
+    return [
+        [str(tag), N_FEATURES, [[one.of[:100], round(one.weight, 4)] for one in row]]
+        for tag, row in zip(classes, found, strict=True)
+    ]
+
+
+def show_probabilities(tagger: Any, tagged: Tagged, data: dict[str, Any]) -> Section:
+    """How far probabilities can be believed, and what a threshold of those of entities does."""
+    known = {*tagged.classes}
+    rows = [(y, p) for y, p in zip(tagged.y, tagged.marginals, strict=True) if len(y) and known.issuperset(y)]
+    parts = []
+    if rows:
+        found = reliability([y for y, _ in rows], [p for _, p in rows], tagged.classes)
+        curves = [
+            Curve("as it should be", np.array([0, 1]), np.array([0, 1]), "c3"),
+            Curve("share of right tags", found.confidence, found.accuracy, "c0"),
+        ]
+        parts += [
+            tag("h3", "Calibration"),
+            draw_curves(curves, "probability of the predicted tag", "share", name="Calibration of tags"),
+        ]
+    if tagger.scheme_ is not None:
+        curve = entity_curve(tagged.y, tagger.predict_entities(tagged.X))
+        which = np.unique(np.linspace(0, len(curve.thresholds) - 1, N_POINTS).astype(int))[: len(curve.thresholds)]
+        data["curve"] = [[round(float(column[k]), 4) for column in curve] for k in which]
+        drawn = [
+            Curve("precision", curve.thresholds, curve.precision, "c0"),
+            Curve("recall", curve.thresholds, curve.recall, "c1"),
+        ]
+        slider = tag(
+            "p",
+            tag(
+                "label",
+                "Least probability of an entity ",
+                Markup('<input id="threshold" type="range" min="0" max="1" step="0.01" value="0">'),
+            ),
+            tag("output", "", id="at", for_="threshold"),
+            class_="choice",
+        )
+        parts += [
+            tag("h3", "Precision and coverage of entities"),
+            draw_curves(drawn, "least probability", "share", name="Precision and recall by threshold"),
+            slider,
+        ]
+    return Section("probabilities", "Probabilities", join(parts))
+
+
+def show_data(health: DataHealth) -> Section:
+    """What is odd about the data."""
+    if not health.findings:
+        return Section("data", "Data", tag("p", "Nothing odd was found."))
+    rows = [
+        (
+            tag("span", finding.level, class_=finding.level),
+            finding.part,
+            f"{finding.n:,}",
+            finding.what,
+            "; ".join(finding.examples),
+        )
+        for finding in health.findings
+    ]
+    return Section("data", "Data", table(("level", "data", "number", "what", "such as"), rows))
+
+
+def compare(tagger: Any, tagged: Tagged, compared: Mapping[str, Sequence[Any]]) -> Section:
+    """Other taggers beside this one: differences with intervals, and who has what right alone."""
+    rows = []
+    for name, predicted in compared.items():
+        found = compare_taggings(tagged.y, predicted, tagged.predicted, entities=tagger.scheme_ is not None)
+        alone = [0, 0]
+        for y, mine, its in zip(tagged.y, tagged.predicted, predicted, strict=True):
+            for truth, a, b in zip(y, mine, its, strict=True):
+                alone[0] += a == truth != b
+                alone[1] += b == truth != a
+        buttons = [
+            tag("button", f"{n:,}", type="button", class_="leads", data_error=kind, data_type=name)
+            for n, kind in zip(alone, ("only this", "only other"), strict=True)
+        ]
+        rows.append((name, found.second, found.first, found.difference, f"{found.p_value:.3f}", *buttons))
+    titles = ("beside", "this tagger", "the other", "difference", "p", "tags right here only", "right there only")
+    return Section("comparison", "Comparison", table(titles, rows, class_="numbers"))

@@ -1,0 +1,98 @@
+"""What taggers show people: why a word has its tag, and a page on all that they have learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from maxmargin.inspection import Explanation, explain
+from maxmargin.persist.files import Location, check_writable, replacing
+from maxmargin.tagger.fitted_tagger import FittedTagger
+from maxmargin.text.partial_tags import check_known
+from maxmargin.text.schemes import LabelSequences
+from maxmargin.text.token_features.named_features import is_named
+from maxmargin.text.token_features.tokens import Token
+from maxmargin.text.token_features.windows import Sentences
+
+
+class ShownTagger(FittedTagger):
+    """A tagger that people can look into, once it is fitted."""
+
+    def report(
+        self,
+        path: Location,
+        X: Sentences | None = None,
+        y: LabelSequences | None = None,
+        *,
+        train: tuple[Sentences, LabelSequences] | None = None,
+        others: Mapping[str, FittedTagger] | None = None,
+        title: str | None = None,
+        command: str | None = None,
+    ) -> None:
+        """Write a page, in one file of HTML that needs no network, on what the tagger has learned and gets wrong.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        X, y
+            Sentences as in `fit`, which the tagger was not trained on: without them there are no scores.
+        train
+            Sentences and tags that it was trained on, to be compared with the others.
+        others
+            Taggers to compare with on the same sentences, by name.
+        title
+            What to call the tagger; by default the name of the file.
+        command
+            What made the tagger, to be told.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from maxmargin import Tagger
+        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
+        >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Tagger().fit(X, y).report(Path(folder) / "fit.html", X, y)
+        ...     (Path(folder) / "fit.html").read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        from maxmargin.report.tagger_report import report_tagger  # which other taggers do without
+
+        self._fitted()
+        if (X is None) != (y is None):
+            raise ValueError("X and y must be given together.")
+        test = None if X is None or y is None else check_examples(X, y, "X", "y")
+        known = None if train is None else check_examples(*train, "train[0]", "train[1]")
+        target = check_writable(path)
+        page = report_tagger(self, test, train=known, others=others, name=title or target.stem, command=command)
+        with replacing(target) as file:
+            file.write(page.encode("utf-8", "replace"))
+
+    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
+        """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
+
+        Parameters
+        ----------
+        sentence
+            A list of words, or of tuples of a word and tags.
+        position
+            Which word, from 0.
+        rival
+            The tag to compare with; by default the runner-up.
+        """
+        rows = self._rows([[*sentence]])
+        return explain(self._fitted(), rows if is_named(rows) else rows[0], position, rival)
+
+
+def check_examples(X: Any, y: Any, name_X: str, name_y: str) -> tuple[list[Any], list[Any]]:
+    """Sentences and their tags, as lists; raises unless all tags are known, and there is one for each token."""
+    X, y = [[*sentence] for sentence in X], [[*tags] for tags in y]
+    check_known(y, name_y)
+    if len(X) != len(y):
+        raise ValueError(f"{name_X} has {len(X)} sentences, but {name_y} has {len(y)}.")
+    for i, (sentence, tags) in enumerate(zip(X, y, strict=True)):
+        if len(sentence) != len(tags):
+            raise ValueError(f"{name_X}[{i}] has {len(sentence)} tokens, but {name_y}[{i}] has {len(tags)} tags.")
+    return X, y
