@@ -19,7 +19,7 @@ def parameter(
     kind: str,
     doc: str,
     *,
-    default: Any = MISSING,
+    default: object = MISSING,
     kw_only: bool = True,
     check: Check | None = None,
     **more: object,

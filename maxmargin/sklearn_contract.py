@@ -33,7 +33,7 @@ class Lone:
 class Estimator(Lone):
     """An object with parameters: the arguments of its constructor, kept as attributes of the same names."""
 
-    def __new__(cls, *args: Any, **options: Any) -> Self:
+    def __new__(cls, *args: object, **options: object) -> Self:
         """As usual, once the base is the right one."""
         adopt_base()
         return super().__new__(cls)
@@ -127,7 +127,7 @@ def parameters_of(value: object) -> dict[str, object]:
     return {f.name: getattr(value, f.name) for f in fields(value) if f.init} if is_dataclass(value) else {}
 
 
-def with_parameters(name: str, value: Any, changed: dict[str, Any]) -> Any:
+def with_parameters(name: str, value: Any, changed: dict[str, object]) -> Any:
     """A parameter, called `name`, with some of its own changed; solvers and losses, which cannot, are made again."""
     if hasattr(value, "set_params"):
         return value.set_params(**changed)

@@ -337,6 +337,6 @@ def with_choices(command: Callable[..., None], transformer: type[WindowOptions] 
     return wrapped
 
 
-def _option(name: str, type_: Any, default: Any) -> inspect.Parameter:
+def _option(name: str, type_: object, default: object) -> inspect.Parameter:
     default = inspect.Parameter.empty if default is MISSING else default
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=type_)

@@ -248,7 +248,7 @@ class CRF(Estimator):
         return {**self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
-    def _loaded(cls, fitted: Any, **arguments: Any) -> CRF:
+    def _loaded(cls, fitted: Any, **arguments: object) -> CRF:
         """The CRF of what was saved."""
         return cls(**arguments) if fitted is None else cls(**arguments)._learned(**fitted)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -73,11 +73,11 @@ class KernelChainEncoder(ChainEncoder):
     @classmethod
     def learn(  # type: ignore[override]
         cls,
-        X: Any,
-        y: Any,
+        X: Iterable[object],
+        y: object,
         *,
         kernel: Any,
-        gamma: Any,
+        gamma: object,
         degree: int,
         coef0: float,
         cache_size: float,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -155,7 +155,7 @@ def left_open(known: Any, sides: np.ndarray, name: str) -> list[np.ndarray]:
     return [_open_links(links, sides[i], f"{name}[{i}]") for i, links in enumerate(known)]
 
 
-def _open_links(links: Any, sides: np.ndarray, name: str) -> np.ndarray:
+def _open_links(links: Collection[object], sides: np.ndarray, name: str) -> np.ndarray:
     n_left, n_right = sides.tolist()
     if links is None:
         return np.ones((n_left, n_right + 1), bool)

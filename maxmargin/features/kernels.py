@@ -59,7 +59,7 @@ class Kernel:
     shape: Shape | None = None
     function: Callable[[Any, Any], Any] | None = None
 
-    def __call__(self, rows: Any, others: Any) -> np.ndarray:
+    def __call__(self, rows: object, others: Any) -> np.ndarray:
         """The values of all pairs of rows, in the dtype of the rows."""
         if self.shape is None:
             assert self.function is not None

@@ -28,7 +28,7 @@ def uas(y_true: object, y_pred: object, words: Iterable[Sequence[object]] | None
     return _attachment(y_true, y_pred, words, lambda a, b: _head(a) == _head(b))
 
 
-def las(y_true: object, y_pred: object, words: Iterable[Sequence[Any]] | None = None) -> float:
+def las(y_true: object, y_pred: object, words: Iterable[Sequence[object]] | None = None) -> float:
     """The labelled attachment score: the share of words with the right head and the right label.
 
     Parameters

@@ -75,7 +75,7 @@ class Spilled:
         self.at = self.room = self.size = 0
         self.skeleton: Any = None  # the value with places of arrays in place of them
 
-    def store(self, value: Any) -> None:
+    def store(self, value: object) -> None:
         """Write another value in place of this one: where it is, if there is room, else at the end, with more room."""
         arrays: dict[int, tuple[np.ndarray, FilePlace]] = {}
         end = 0

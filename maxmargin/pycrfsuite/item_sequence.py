@@ -40,12 +40,12 @@ class ItemSequence:
         return f"<ItemSequence of size {len(self)}>"
 
 
-def as_items(sequence: Any) -> list[dict[str, float]]:
+def as_items(sequence: Iterable[object]) -> list[dict[str, float]]:
     """The items of a sequence that is one of these already, or is to become one."""
     return sequence.items() if isinstance(sequence, ItemSequence) else ItemSequence(sequence).items()
 
 
-def _item(item: Any, t: int) -> dict[str, float]:
+def _item(item: object, t: int) -> dict[str, float]:
     if isinstance(item, (str, bytes)) or not isinstance(item, Iterable):
         raise TypeError(f"Item {t} must be a dictionary or a list of names, not a {type(item).__name__}.")
     found: dict[str, float] = {}
@@ -67,7 +67,7 @@ def _attributes(item: Any) -> Iterator[tuple[str, float]]:
             yield _text(name), float(value)
 
 
-def _text(name: Any) -> str:
+def _text(name: object) -> str:
     if not isinstance(name, (str, bytes)):
         raise TypeError(f"Names of features must be strings, not {name!r}.")
     return name if isinstance(name, str) else name.decode()

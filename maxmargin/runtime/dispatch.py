@@ -290,7 +290,7 @@ def loop(function: Function) -> Function:
     return call
 
 
-def _call_plain(function: Function, target: Any, args: tuple[Any, ...]) -> Any:
+def _call_plain(function: Function, target: Any, args: tuple[object, ...]) -> object:
     from maxmargin.runtime import plain  # which few need, and takes a while to load
 
     is_bound = type(target) is Bound

@@ -131,11 +131,11 @@ def labels_in(known: object, name: str) -> list[object]:
     return labels
 
 
-def _parts(known: Any) -> tuple[Any, ...]:
+def _parts(known: object) -> tuple[Any, ...]:
     return known if isinstance(known, tuple) else (known,)
 
 
-def _labels(part: Any) -> list[Any]:
+def _labels(part: Any) -> list[object]:
     given = [part.label] if isinstance(part, Boxes) else part.labels
     if hasattr(given, "tolist"):
         return np.ravel(np.asarray(given)).tolist()

@@ -56,7 +56,7 @@ def folds_of(X: Sequence[object]) -> list[tuple[list[int], list[int]]]:
     ]
 
 
-def cross_tag(tagger: Any, X: Sequence[Any], y: Sequence[Any]) -> list[list[str]]:
+def cross_tag(tagger: Any, X: Sequence[object], y: Sequence[object]) -> list[list[str]]:
     """The tags that taggers give sentences that they were not trained on."""
     found: list[Any] = [None] * len(X)
     for kept, held in folds_of(X):

@@ -42,7 +42,7 @@ def outside_where_partial(y: LabelSequences) -> list[list[object]]:
     return [[OUTSIDE if is_partial(tag) else tag for tag in tags] for tags in sequences_of(y, "y")]
 
 
-def complete_unknown(y: Sequence[Sequence[Any]], scheme: str) -> list[list[Any]]:
+def complete_unknown(y: Sequence[Sequence[object]], scheme: str) -> list[list[Any]]:
     """The tags with the set of all that are named somewhere, and of those that go with them, in place of None.
 
     Where only entities are known, nobody has named O, which most of the other tags are; of a rare type only the middle
@@ -60,7 +60,7 @@ def spell_around(tag: str, scheme: str) -> set[str]:
     return {f"{found}-{kind}" for found in next((spelling for spelling in spellings if prefix in spelling), prefix)}
 
 
-def scheme_of_partial(y: Sequence[Sequence[Any]], target: str | None, prefer: str | None, name: str) -> str:
+def scheme_of_partial(y: Sequence[Sequence[object]], target: str | None, prefer: str | None, name: str) -> str:
     """The scheme that fits what is known of tags best; raises where they would have to be converted to another."""
     known = outside_where_partial(y)
     read_tags([[tag] for tag in tags_in(y)], name)

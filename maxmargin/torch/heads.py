@@ -222,7 +222,7 @@ class GraphCutHead(Head):
         lower[-len(self.edges) :] = 0
         return lower
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, Any]:
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, object]:
         edges, edge_features, *_ = *others, None
         if edge_features is None:
             edge_features = features.new_ones(len(edges), 1)

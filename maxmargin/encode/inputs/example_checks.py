@@ -92,7 +92,7 @@ def flatten_labels(y: Any, lengths: np.ndarray, noun: str, name: str = "y", *, i
     return np.concatenate(filled or sequences)
 
 
-def as_labels(labels: Any, name: str) -> np.ndarray:
+def as_labels(labels: Iterable[object], name: str) -> np.ndarray:
     """Check a list of integers or strings, as an array."""
     check_unmasked(name, labels)
     array = np.asarray(labels)

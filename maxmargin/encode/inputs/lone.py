@@ -6,7 +6,7 @@ both are done once: the arrays of the problem have room to spare, and each seque
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ ROOM = 128, 8192  # for positions and their features, at first
 MOST_ROOM = 4000, 1_000_000  # that is kept
 
 
-def best_labels(encoder: Any, X: Any, w: np.ndarray) -> np.ndarray | None:
+def best_labels(encoder: Any, X: object, w: np.ndarray) -> np.ndarray | None:
     """The best labels of X, if it is one sequence with features by name that are all 1; None of anything else."""
     if type(encoder) is not ChainEncoder or not isinstance(X, Sequence) or len(X) != 1 or is_interpreted.get():
         return None
@@ -83,7 +83,7 @@ class LoneSequence:
         self.outputs = Blocks(np.zeros(n_rows, np.int32), np.array([0, n_rows]))
         self.runner = Runner(problem._replace(features=features, starts=self.outputs.starts))
 
-    def best_labels(self, X: Any, w: np.ndarray) -> np.ndarray | None:
+    def best_labels(self, X: Iterable[object], w: np.ndarray) -> np.ndarray | None:
         """The best labels of the one sequence in X; None if its features are not all 1."""
         entries, ends, _ = read_codes(X, self.codes)
         n_rows, width = len(ends) - 1, self.encoder.n_node_features

@@ -8,7 +8,7 @@ value of a name, while a string becomes part of it, and so do names in a nested 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, pairwise
 from numbers import Real
 from typing import Any
@@ -72,7 +72,9 @@ class Codes(dict):
         return matrix
 
 
-def read_rows(X: Iterable[object], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
+def read_rows(
+    X: Iterable[object], columns: Collection[object], width: int | None = None, *, may_be_empty: bool = False
+) -> Rows:
     """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
     entries, ends, starts = read_codes(X, codes)

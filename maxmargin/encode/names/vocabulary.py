@@ -226,7 +226,7 @@ def with_dense(rows: Rows, dense: DenseColumns, first: int, factor: float) -> Ro
     return rows._replace(matrix=matrix, dense=DenseBlock(first, table, dense.which))
 
 
-def have_names(X: Any) -> tuple[bool, Any]:
+def have_names(X: Any) -> tuple[bool, object]:
     """Whether features have names, judged by the first item, and X again: iterators as lists, unless they have."""
     if is_named(X):
         return True, X

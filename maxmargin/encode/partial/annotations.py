@@ -22,7 +22,7 @@ from maxmargin.encode.inputs.example_checks import (
     locate,
     refuse_unknown,
 )
-from maxmargin.problem import all_true_outputs, restrict
+from maxmargin.problem import AnyProblem, all_true_outputs, restrict
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.supervision.weak import Weak
@@ -137,7 +137,7 @@ def supervise_annotations(
     return supervise(known.labels, costs, scales, dtype, annotation)
 
 
-def find_weak(encoder: Any, problem: Any, known: Annotations, ends: np.ndarray = NO_EDGES) -> Weak | None:
+def find_weak(encoder: Any, problem: AnyProblem, known: Annotations, ends: np.ndarray = NO_EDGES) -> Weak | None:
     """What is known beyond the labels of a problem; None where all labels are known.
 
     Edges have these `ends`, of nodes that are counted over all examples.
@@ -230,7 +230,7 @@ def learn_annotations(
     return read_known(known, classes, starts, "y", noun="row")
 
 
-def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[Any]]) -> Iterator[Any]:
+def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[object]]) -> Iterator[object]:
     """The labels that are named; raises where they are not all integers, or all strings."""
     first: tuple[int, bool] | None = None
     seen: set[Any] = set()  # labels and sets, which come again and again
@@ -314,14 +314,14 @@ def read_known(known: list[object], classes: np.ndarray, starts: np.ndarray, nam
     return Annotations(classes, np.argmax(allowed, axis=1), allowed, shares)
 
 
-def _allow(label: Any, number: dict[object, int], row: np.ndarray, t: int, fail: Any) -> None:
+def _allow(label: object, number: dict[object, int], row: np.ndarray, t: int, fail: Any) -> None:
     code = number.get(label, -1) if isinstance(label, (str, int, np.integer, np.bool_)) else -1
     if code < 0:
         fail(t, f"names {quote(label)}, which is not one of the labels that were seen in fit,")
     row[code] = True
 
 
-def _read_shares(entry: Any, number: dict[object, int], n_labels: int, t: int, fail: Any) -> np.ndarray:
+def _read_shares(entry: object, number: dict[object, int], n_labels: int, t: int, fail: Any) -> np.ndarray:
     """The probabilities of all labels."""
     row = np.zeros(n_labels)
     if isinstance(entry, Mapping):

@@ -269,7 +269,7 @@ def check_sentences(X: Any) -> Sequence[object]:
     return X
 
 
-def count_words(X: Any) -> np.ndarray:
+def count_words(X: Iterable[object]) -> np.ndarray:
     """The numbers of words of sentences, from those of their arcs."""
     if isinstance(X, WordArcs):
         return X.lengths

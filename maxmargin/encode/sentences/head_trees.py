@@ -33,7 +33,7 @@ def read_trees(y: Any, lengths: np.ndarray, *, single_root: bool) -> tuple[list[
     return heads, flatten_labels(labels, lengths, "sentence") if are_labelled[0] else None
 
 
-def _as_tree(tree: Any, name: str) -> list[Any]:
+def _as_tree(tree: object, name: str) -> list[Any]:
     if isinstance(tree, np.ndarray):
         return tree.tolist()
     if isinstance(tree, str) or not isinstance(tree, Sequence):
@@ -80,7 +80,7 @@ def open_arcs(tree: object, n_words: int, classes: list[object], name: str) -> n
 
 
 def read_open_trees(
-    y: Sequence[Any], lengths: np.ndarray, classes: np.ndarray | None, *, lift: bool
+    y: Sequence[object], lengths: np.ndarray, classes: np.ndarray | None, *, lift: bool
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The labels of arcs that trees name, besides those so far, and `open_arcs` of each; whole trees may be lifted."""
     check_truths(y, len(lengths), "what is known of the heads of each sentence", "sentence")
@@ -102,7 +102,7 @@ def read_open_trees(
     return classes, tables
 
 
-def _pairs(tree: Any) -> list[Any]:
+def _pairs(tree: object) -> list[Any]:
     """The pairs of a head and a label that what is known of a tree names."""
     arcs = [
         arc for known in _as_tree(tree, "y") for arc in (known if isinstance(known, (set, frozenset)) else (known,))

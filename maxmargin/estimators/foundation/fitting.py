@@ -191,7 +191,7 @@ def as_known(y: object) -> Any:
     return as_list(y) if missing is None else _with_none(as_list(y), missing)
 
 
-def _with_none(known: Any, missing: Any) -> Any:
+def _with_none(known: Any, missing: object) -> object:
     if known is missing:
         return None
     if hasattr(known, "iloc"):

@@ -86,7 +86,7 @@ class SequenceModel(EndIntercepts, StructuredModel):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _as_predicted(self, y: Any, data: Mapping[str, Any]) -> Any:
+    def _as_predicted(self, y: Any, data: Mapping[str, Any]) -> object:
         is_flat = data.get("lengths") is not None and np.ndim(y[0]) == 0
         return np.split(np.asarray(y), np.cumsum(data["lengths"])[:-1]) if is_flat else y
 

@@ -187,7 +187,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         known |= {"loss": loss, "with_grams": self._trainer.find_solver(self, loss).needs_norms(loss)}
         return {name: value for name, value in known.items() if name in names}
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> Learned:
+    def _learn(self, X: object, y: Any, **data: Any) -> Learned:
         """Check training data; return what they teach."""
         return self._encoder_type.learn(X, y, **{**self._arguments(), **data})
 
@@ -202,7 +202,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: object) -> np.ndarray | None:
         return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
 
-    def _as_predicted(self, y: Any, data: Any) -> Any:
+    def _as_predicted(self, y: object, data: Any) -> object:
         """Checked true outputs in the form of predictions."""
         return y
 

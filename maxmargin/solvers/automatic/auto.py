@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.features.layout import layout_of
 from maxmargin.losses import BaseLoss, find_loss
-from maxmargin.problem import block_oracle, oracle_work
+from maxmargin.problem import AnyProblem, block_oracle, oracle_work
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
 from maxmargin.solvers.batch.lbfgs import LBFGS
@@ -61,14 +61,14 @@ class Auto(Solver):
     def needs_norms(self, loss: BaseLoss) -> bool:
         return not loss.is_smooth
 
-    def chosen_for(self, problem: Any, loss: BaseLoss) -> Solver:
+    def chosen_for(self, problem: AnyProblem, loss: BaseLoss) -> Solver:
         if isinstance(problem, Portions) and (loss.is_smooth or not isinstance(problem, LocalPortions)):
             return LBFGS() if loss.is_smooth else OneSlack()
         if loss.is_smooth:
             return SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
         return self if loss.is_maximum else OneSlack()
 
-    def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
+    def solve(self, problem: AnyProblem, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
         chosen = self.chosen_for(problem, loss)
         solve = super().solve if chosen is self else chosen.solve
@@ -119,7 +119,7 @@ class Auto(Solver):
             yield certificate
 
 
-def work_of(problem: Any) -> float:
+def work_of(problem: AnyProblem) -> float:
     """About how many operations per part a call of the max oracle takes; infinite where it may be any number."""
     if supports(oracle_work, problem):
         return float(oracle_work(problem))

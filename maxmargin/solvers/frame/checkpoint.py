@@ -165,7 +165,7 @@ def fingerprint(solver: object, run: Any, problem: AnyProblem) -> dict[str, str]
     return {what: digest(part) for what, part in parts.items()}
 
 
-def digest(value: Any) -> str:
+def digest(value: object) -> str:
     """A digest of data; raises a TypeError where there is anything else."""
     found = hashlib.blake2b(digest_size=16)
     _digest(value, found.update)

@@ -87,7 +87,7 @@ class Solver:
         """Whether it asks for the norms of directions, which problems can be made to tell faster."""
         return True
 
-    def chosen_for(self, problem: Any, loss: BaseLoss) -> Solver:
+    def chosen_for(self, problem: AnyProblem, loss: BaseLoss) -> Solver:
         """The solver that it leaves a loss to, by default itself."""
         return self
 
@@ -265,7 +265,7 @@ class Solver:
 
 
 def make_objective(
-    problem: Any, C: float, sample_weight: Any, weak: Weak | None, n_jobs: int | None, **options: Any
+    problem: AnyProblem, C: float, sample_weight: Any, weak: Weak | None, n_jobs: int | None, **options: Any
 ) -> Objective:
     """That of a problem, of which less may be known than one true output each, or of portions of one."""
     if isinstance(problem, Portions):

@@ -24,6 +24,7 @@ import numpy as np
 
 from maxmargin.checks import check_cost, check_flag
 from maxmargin.losses import BaseLoss
+from maxmargin.problem import AnyProblem
 from maxmargin.solvers.automatic.auto import Auto
 from maxmargin.solvers.frame.run import Result, Run, State
 from maxmargin.solvers.frame.solve import Solver
@@ -103,7 +104,7 @@ class CCCP(Solver):
     def needs_norms(self, loss: BaseLoss) -> bool:
         return self.inner.needs_norms(loss)
 
-    def solve(self, problem: Any, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
+    def solve(self, problem: AnyProblem, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         weak = options.get("weak")
         if weak is None or weak.consistent is None:
             return self.inner.solve(problem, C, sample_weight, **options)

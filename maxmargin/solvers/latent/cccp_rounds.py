@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -158,12 +158,12 @@ class Rounds:
         run = self._start(self.objective.majorant(at.known.linear), at.w if at.point is None else at.point)
         return self._follow(self.inner, run, Majorized(run, value, self.run.target(at.value)))
 
-    def _minimise(self, by: Solver, objective: Objective, start: Any, most: float = np.inf) -> np.ndarray:
+    def _minimise(self, by: Solver, objective: Objective, start: object, most: float = np.inf) -> np.ndarray:
         """The weights of a problem to begin with."""
         run = self._start(objective, start, FIRST, most)
         return self._follow(by, run, Observer(run, by.returns_last, 0, None)).w
 
-    def _start(self, objective: Objective, start: Any, tol: float = TINY, most: float = np.inf) -> Run:
+    def _start(self, objective: Objective, start: object, tol: float = TINY, most: float = np.inf) -> Run:
         """A run within the limits of the whole one."""
         whole = self.run
         limits = Limits(tol, 0.0, max(min(whole.limits.max_passes - whole.passes, most), TINY))

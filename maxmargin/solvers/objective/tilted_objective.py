@@ -43,7 +43,7 @@ class TiltedObjective(LatentObjective):
     can_prepare = False  # what is tilted are the arrays of one problem
 
     def __init__(
-        self, weak: Weak, problem: Any, C: float, sample_weight: Any, n_jobs: int | None, **options: Any
+        self, weak: Weak, problem: Any, C: float, sample_weight: Any, n_jobs: int | None, **options: object
     ) -> None:
         super().__init__(weak, problem, C, sample_weight, n_jobs, **options)
         if self.loss.entropy_level != 1.0:

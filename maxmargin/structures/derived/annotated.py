@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from maxmargin.problem import all_true_outputs
+from maxmargin.problem import AnyProblem, all_true_outputs
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.derived import covers  # noqa: F401  (oracles)
 from maxmargin.structures.derived.cover_cuts import cover_by_cuts
@@ -12,7 +12,7 @@ from maxmargin.structures.derived.groups import CoveredProblem, CoverProblem, ma
 from maxmargin.supervision.image_annotations import Group
 
 
-def cover_groups(problem: Any, consistent: Any, groups: list[list[Group]]) -> tuple[Any, Any]:
+def cover_groups(problem: AnyProblem, consistent: object, groups: list[list[Group]]) -> tuple[Any, Any]:
     """The problem with the costs of groups that are not covered, and what agrees with what is known, too, with all."""
     made = make_groups(problem, groups)
     covered = CoveredProblem(consistent, made, all_true_outputs(problem))

@@ -162,7 +162,7 @@ class CustomProblem:
             other._find_oracles()
         return other
 
-    def _check_truth(self, i: int, y: Any) -> None:
+    def _check_truth(self, i: int, y: Iterable[object]) -> None:
         cost = float(self.model.cost(self.Y[i], y))  # type: ignore[index]
         if cost != 0:
             same = f"y[{i}]" if y is self.Y[i] else quote(y)  # type: ignore[index]
@@ -181,7 +181,7 @@ class CustomProblem:
         """The outputs that were seen so far, by number."""
         return [seen.outputs for seen in self._seen]
 
-    def restore(self, snapshot: list[list[Any]]) -> None:
+    def restore(self, snapshot: list[list[object]]) -> None:
         """Number outputs as they were."""
         for i, outputs in enumerate(snapshot):
             for y in outputs:
@@ -325,7 +325,7 @@ class CustomProblem:
         return float(values.max() + np.log(shares.sum()))
 
 
-def _as_list(values: Any, message: str) -> list[object]:
+def _as_list(values: Iterable[object], message: str) -> list[object]:
     try:
         return list(values)
     except (TypeError, ValueError):

@@ -71,7 +71,7 @@ class Aligned(NamedTuple):
     faults: list[str]
 
 
-def make_entity(text: str, start: Any, end: Any, type_: Any, name: str) -> TextEntity:
+def make_entity(text: str, start: Any, end: Any, type_: object, name: str) -> TextEntity:
     """An entity of a text; raises where it is none."""
     is_counted = all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end))
     if not is_counted or not isinstance(type_, str) or not type_:

@@ -46,7 +46,7 @@ def text_in(record: object, place: str, field: str = "text") -> str:
     return record[field]
 
 
-def list_in(record: dict[str, Any], field: str, place: str) -> list[Any]:
+def list_in(record: dict[str, object], field: str, place: str) -> list[Any]:
     """A list of a record, empty where it is null."""
     found = record.get(field) or []
     if not isinstance(found, list):
@@ -87,7 +87,7 @@ def _own(entity: TextEntity) -> dict[str, object]:
     return found if entity.probability is not None else _without(found, "probability")
 
 
-def _without(record: dict[str, Any], *fields: str) -> dict[str, Any]:
+def _without(record: dict[str, object], *fields: str) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in fields}
 
 
@@ -180,7 +180,7 @@ def read_spacy_json(source: FileToRead, encoding: str, name: str | None = None) 
         yield AnnotatedText(text, entities, place, _tokens(record, text, place))
 
 
-def _tokens(record: dict[str, Any], text: str, place: str) -> Sentences | None:
+def _tokens(record: dict[str, object], text: str, place: str) -> Sentences | None:
     if "tokens" not in record:
         return None
     spans = [_bounds(item, place) for item in list_in(record, "tokens", place)]
