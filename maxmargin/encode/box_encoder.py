@@ -28,7 +28,7 @@ from maxmargin.supervision.weak import Learned, Weak
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class BoxEncoder(RowEncoder):
+class BoxEncoder(RowEncoder[BoxProblem]):
     """The encoder of images with one box each, or none."""
 
     are_words: bool
@@ -73,7 +73,7 @@ class BoxEncoder(RowEncoder):
     def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(isinstance(box, (str, KnownBox)) for box in y)
 
-    def exclusions(self, problem: BoxProblem, known: Any, name: str) -> BoxLimits:
+    def exclusions(self, problem: BoxProblem, known: object, name: str) -> BoxLimits:
         read = read_boxes(known, problem.shapes, problem.smallest, name)
         for i in np.flatnonzero(read.is_exact & is_none(read.boxes)):
             if not self.has_none:
@@ -93,14 +93,14 @@ class BoxEncoder(RowEncoder):
             has_none=self.has_none,
         )
 
-    def dual_shape(self, problem: BoxProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: BoxProblem) -> tuple[object, ...]:
         return problem.shapes, problem.supervision.boxes
 
     def names(self, w: np.ndarray) -> Bunch:
         bias = {"bias": w[self.n_features_in]} if self.has_bias else {}
         return Bunch(cells=w[: self.n_features_in], **bias, **({"box": w[-1]} if self.has_none else {}))
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+    def decode_all(self, problem: BoxProblem, outputs: Blocks) -> np.ndarray:
         return outputs.values.reshape(-1, 4)
 
     def arrange(self, problem: BoxProblem, parts: Blocks) -> list[np.ndarray]:

@@ -26,7 +26,7 @@ ONE_COLUMN = np.zeros(1, np.int64)  # where the only one is
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CandidateEncoder(RowEncoder):
+class CandidateEncoder(RowEncoder[CandidateProblem]):
     """The encoder of candidate sets."""
 
     vocabulary: Vocabulary | None = None  # of features that have names
@@ -103,16 +103,16 @@ class CandidateEncoder(RowEncoder):
     def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(known is None or isinstance(known, (set, frozenset)) for known in y)
 
-    def exclusions(self, problem: CandidateProblem, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: CandidateProblem, known: object, name: str) -> Blocks:
         return excluded_candidates(known, problem.starts, name)
 
-    def dual_shape(self, problem: CandidateProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: CandidateProblem) -> tuple[object, ...]:
         return (problem.starts,)
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+    def decode(self, problem: CandidateProblem, i: int, rows: np.ndarray) -> np.ndarray:
         return rows[:, 0]
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> np.ndarray:
+    def decode_all(self, problem: CandidateProblem, outputs: Blocks) -> np.ndarray:
         return outputs.values
 
 

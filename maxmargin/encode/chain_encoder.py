@@ -44,7 +44,7 @@ ONE_ROW = Rows(np.ones((1, 1)), np.array([0, 1]))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChainEncoder(NodeEdgeEncoder):
+class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
     """The encoder of sequences."""
 
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
@@ -196,7 +196,7 @@ class ChainEncoder(NodeEdgeEncoder):
             **shared,
         )
 
-    def check_left(self, problem: ChainProblem, allowed: np.ndarray, name: str) -> None:
+    def check_left(self, problem: ChainProblem | EdgeChainProblem, allowed: np.ndarray, name: str) -> None:
         complete_paths(allowed, self.penalty == 0, self.end_penalty == 0, problem.starts, name)
 
     def mean_parts(self, problem: ChainProblem | EdgeChainProblem, means: np.ndarray) -> Blocks:
@@ -208,7 +208,7 @@ class ChainEncoder(NodeEdgeEncoder):
             blocks.append(np.append(means[lo:hi], transitions))
         return as_blocks(blocks, self.dtype)
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: ChainProblem | EdgeChainProblem) -> tuple[object, ...]:
         return (problem.starts,)
 
     def names(self, w: np.ndarray) -> Bunch:

@@ -28,7 +28,7 @@ from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MulticlassEncoder(LabellingEncoder):
+class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
     """The encoder of single rows with a class each."""
 
     noun: ClassVar[str] = "row"
@@ -113,7 +113,7 @@ class MulticlassEncoder(LabellingEncoder):
             n_features=matrix.shape[1],
         )
 
-    def dual_shape(self, problem: MulticlassProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: MulticlassProblem) -> tuple[object, ...]:
         return (len(problem.squared_norms),)
 
     def attributes(self, w: np.ndarray) -> dict[str, object]:
@@ -122,13 +122,13 @@ class MulticlassEncoder(LabellingEncoder):
         names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
         return {**super().attributes(w), "coef_": table[: self.n_features_in].T, "intercept_": intercept, **names}
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+    def decode(self, problem: MulticlassProblem, i: int, rows: np.ndarray) -> np.ndarray:
         return self.classes[rows[:, 0]]
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> Any:
+    def decode_all(self, problem: MulticlassProblem, outputs: Blocks) -> Any:
         return self.classes[outputs.values]
 
-    def arrange(self, problem: Any, parts: Blocks) -> np.ndarray:
+    def arrange(self, problem: MulticlassProblem, parts: Blocks) -> np.ndarray:
         return parts.values.reshape(-1, len(self.classes))
 
 

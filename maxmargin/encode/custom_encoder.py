@@ -11,7 +11,7 @@ import numpy as np
 from maxmargin import inference
 from maxmargin import problem as contract
 from maxmargin.arrays.blocks import Blocks, as_blocks
-from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.encode.inputs.base_encoder import Encoder, P
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.problem import AnyProblem
@@ -20,23 +20,23 @@ from maxmargin.structures.derived.custom_problem import CustomProblem
 from maxmargin.supervision.weak import Learned, Weak
 
 
-class OwnEncoder(Encoder):
+class OwnEncoder(Encoder[P]):
     """What encoders of users' own structures share."""
 
     def is_of(self, **arguments: object) -> bool:
         """Whether it was learned with these very objects."""
         raise NotImplementedError
 
-    def learned(self, problem: Any) -> Learned:
+    def learned(self, problem: P) -> Learned:
         """What is known of a problem of training data."""
         return Learned(self, problem)
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: P) -> tuple[object, ...]:
         return (problem,)  # which alone knows what its outputs are
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CustomEncoder(OwnEncoder):
+class CustomEncoder(OwnEncoder[CustomProblem]):
     """The encoder of structures that are given by Python methods."""
 
     model: Any
@@ -100,7 +100,7 @@ NEEDED = (
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ProblemEncoder(OwnEncoder):
+class ProblemEncoder(OwnEncoder[AnyProblem]):
     """The encoder of problems that users make themselves."""
 
     make_problem: Callable[..., Any]
@@ -115,7 +115,7 @@ class ProblemEncoder(OwnEncoder):
         return self.make_problem is make_problem and self.decode_row is decode
 
     @classmethod
-    def learn(cls, X: object, y: object, *, make_problem: Any, decode: Any) -> Learned:
+    def learn(cls, X: object, y: object, *, make_problem: Callable[..., AnyProblem], decode: Any) -> Learned:
         """The encoder and the problem of training data."""
         for name, function in (("make_problem", make_problem), ("decode", decode)):
             if not (callable(function) or (name == "decode" and function is None)):
@@ -126,7 +126,7 @@ class ProblemEncoder(OwnEncoder):
         encoder = cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size)
         return encoder.learned(problem)
 
-    def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: AnyProblem, known: Any, name: str) -> Blocks:
         sizes = contract.part_sizes(problem)
         check_truths(known, len(sizes), "flags of the parts that an output may have", "example", name)
         flags = [np.zeros(0, bool) if what is None else np.asarray(what) for what in known]
@@ -140,10 +140,10 @@ class ProblemEncoder(OwnEncoder):
     def problem(self, X: object, y: object = None) -> Any:
         return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+    def decode(self, problem: AnyProblem, i: int, rows: np.ndarray) -> Any:
         return rows if self.decode_row is None else [self.decode_row(problem, i, row) for row in rows]
 
-    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+    def judge(self, problem: AnyProblem, outputs: Blocks) -> Merits:
         return Merits(-inference.costs_of(problem, outputs))
 
 

@@ -31,7 +31,7 @@ from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GraphCutEncoder(LabellingEncoder):
+class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
     """The encoder of graphs of two labels."""
 
     published = ("classes", "n_features_in", "n_edge_features_in")
@@ -119,7 +119,7 @@ class GraphCutEncoder(LabellingEncoder):
             blocks.append(np.concatenate([1 - on, on, first + second - 2 * first * second]))
         return as_blocks(blocks, self.dtype)
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: GraphCutProblem) -> tuple[object, ...]:
         base, *groups = shape_of_groups(problem)
         return base.starts, base.ends, base.supervision.labels, *groups
 

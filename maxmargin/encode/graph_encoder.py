@@ -50,7 +50,7 @@ from maxmargin.supervision.weak import Learned
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GraphEncoder(LabellingEncoder):
+class GraphEncoder(LabellingEncoder[WithOracles]):
     """The encoder of graphs.
 
     A kind of edges is a type of theirs with those of the nodes that they join, the first not after the second.
@@ -244,7 +244,7 @@ class GraphEncoder(LabellingEncoder):
     def mean_parts(self, problem: WithOracles, means: np.ndarray) -> Blocks:
         return mean_parts_of_states(problem.graphs, by_state(self.state, problem.graphs.nodes, means), self.dtype)
 
-    def dual_shape(self, problem: Any) -> tuple[np.ndarray, ...]:
+    def dual_shape(self, problem: WithOracles) -> tuple[np.ndarray, ...]:
         base, *groups = shape_of_groups(problem)
         nodes, edges = base.graphs.nodes, base.graphs.edges
         return nodes.starts, nodes.type, edges.starts, edges.type, base.graphs.ends, *groups

@@ -132,7 +132,7 @@ class KernelChainEncoder(ChainEncoder):
             matrix.resize(matrix.shape[0], problem.n_features)
         return matrix[:, : self.n_features_in], np.ascontiguousarray(as_dense(matrix[:, self.n_features_in :]))
 
-    def scored(self, problem: ChainProblem, w: np.ndarray) -> ChainProblem:
+    def scored(self, problem: ChainProblem, w: np.ndarray) -> ChainProblem:  # type: ignore[override]
         """A problem of new rows, whose scores under these weights are known."""
         n_labels, n_basis = len(self.classes), len(self.support)
         coefficients = w[: n_labels * n_basis].reshape(n_labels, n_basis).T.astype(self.dtype)

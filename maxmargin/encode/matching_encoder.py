@@ -26,7 +26,7 @@ from maxmargin.wording import quote
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MatchingEncoder(RowEncoder):
+class MatchingEncoder(RowEncoder[MatchingProblem]):
     """The encoder of pairs of nodes."""
 
     published = ("n_features_in", "threshold")
@@ -98,13 +98,13 @@ class MatchingEncoder(RowEncoder):
     def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(is_partial(links) for links in y)
 
-    def exclusions(self, problem: MatchingProblem, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: MatchingProblem, known: object, name: str) -> Blocks:
         sides = np.column_stack([np.diff(problem.left_starts), problem.n_right])
         excluded = as_exclusions(left_open(known, sides, name))
         possible_outputs(restrict(problem, excluded), name)
         return excluded
 
-    def dual_shape(self, problem: MatchingProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: MatchingProblem) -> tuple[object, ...]:
         return problem.left_starts, problem.n_right
 
     def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:

@@ -45,7 +45,7 @@ ONE = Rows(np.ones((1, 1)), np.array([0, 1]))  # the feature of all edges
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MultiLabelEncoder(RowEncoder):
+class MultiLabelEncoder(RowEncoder[Any]):
     """The encoder of rows with several labels each."""
 
     published = ("edges", "n_features_in")
@@ -173,7 +173,7 @@ class MultiLabelEncoder(RowEncoder):
     def is_partial(self, y: object) -> bool:
         return find_unknown(y) is not None
 
-    def exclusions(self, problem: object, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: object, known: object, name: str) -> Blocks:
         n, kind = len(part_sizes(problem)), f"{INDICATORS}, with None or NaN for what is not known"
         unknown = find_unknown(known)
         labels = check_array(known if unknown is None else as_floats(known), name, kind, (n, self.n_labels))

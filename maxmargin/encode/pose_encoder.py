@@ -32,7 +32,7 @@ MOST_JOINTS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DeformableEncoder(Encoder):
+class DeformableEncoder(Encoder[DeformableProblem]):
     """The encoder of images with a pose each."""
 
     published = ("n_features_in", "n_joints", "anchor", "scale")
@@ -120,7 +120,7 @@ class DeformableEncoder(Encoder):
             for pose in y
         )
 
-    def exclusions(self, problem: DeformableProblem, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: DeformableProblem, known: object, name: str) -> Blocks:
         shapes = np.column_stack([np.diff(problem.starts) // problem.width, problem.width])
         cells = stack_poses(known, shapes, self.n_joints, name)
         outputs = np.full((len(shapes), self.n_joints + len(self.edges)), NO_LABEL)
@@ -174,7 +174,7 @@ class DeformableEncoder(Encoder):
             hides_types=True,
         )
 
-    def dual_shape(self, problem: DeformableProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: DeformableProblem) -> tuple[object, ...]:
         return problem.starts, problem.width, problem.supervision.outputs
 
     def names(self, w: np.ndarray) -> Bunch:

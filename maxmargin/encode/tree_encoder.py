@@ -63,7 +63,7 @@ class Tree(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TreeEncoder(NodeEdgeEncoder):
+class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
     """The encoder of trees."""
 
     n_edge_features: int
@@ -208,7 +208,7 @@ class TreeEncoder(NodeEdgeEncoder):
             blocks.append(np.append(means[lo:hi], tables))
         return as_blocks(blocks, self.dtype)
 
-    def dual_shape(self, problem: TreeProblem) -> tuple[Any, ...]:
+    def dual_shape(self, problem: TreeProblem) -> tuple[object, ...]:
         return problem.starts, problem.parent, problem.kind, problem.kind_starts, problem.excluded
 
     def names(self, w: np.ndarray) -> Bunch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,10 +17,12 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
 from maxmargin.persist.registry import register
-from maxmargin.problem import AnyProblem, all_true_outputs, true_outputs
+from maxmargin.problem import all_true_outputs, true_outputs
 from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
 from maxmargin.wording import quote
+
+P = TypeVar("P")  # the problems of an encoder
 
 # Dense rows with fewer non-zeros than this are stored sparse: scoring and updates then cost less.
 SPARSE_BELOW = 0.35
@@ -34,7 +36,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Encoder:
+class Encoder(Generic[P]):
     """What a model must remember of its training data to read other data, and to name its weights.
 
     Each structure has its own, with a classmethod `learn` that makes one, and the problem, of training data. Encoders
@@ -55,6 +57,7 @@ class Encoder:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         register(cls)  # saved by its fields
 
     @classmethod
@@ -82,7 +85,7 @@ class Encoder:
         """
         yield from ()
 
-    def problem(self, X: Any, y: Any = None) -> Any:
+    def problem(self, X: Any, y: Any = None) -> P:
         """Check other examples and put their problem together; with true outputs y, to compare predictions with.
 
         Costs and what else only training needs are left out.
@@ -93,7 +96,7 @@ class Encoder:
         """Whether outputs, as users give them, are such that less than one output is known of some example."""
         return False
 
-    def exclusions(self, problem: Any, known: Any, name: str) -> Any:
+    def exclusions(self, problem: P, known: object, name: str) -> Any:
         """What `restrict` takes to leave only those outputs that agree with what is known of them."""
         raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out by it.")
 
@@ -140,11 +143,11 @@ class Encoder:
             raise ValueError("y and X must be of the kinds and sizes that they were before.")
         return self
 
-    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+    def weights_of(self, other: Encoder[P], w: np.ndarray) -> np.ndarray | None:
         """Weights of another encoder where this one has them, zero where the other has none; None if nothing fits."""
         return w if self == other else None
 
-    def scored(self, problem: Any, w: np.ndarray) -> Any:
+    def scored(self, problem: P, w: np.ndarray) -> P:
         """A problem of other examples, ready for predictions with these weights."""
         return problem
 
@@ -152,27 +155,27 @@ class Encoder:
         """The attributes of a model with these weights."""
         return {"coef_": self.names(w), **{f"{name}_": getattr(self, name) for name in self.published}}
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: P) -> tuple[object, ...]:
         """What a dual point depends on besides the encoder: one of another layout would give false certificates."""
         raise NotImplementedError
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+    def decode(self, problem: P, i: int, rows: np.ndarray) -> Any:
         """Outputs of example i as users know them, from rows of integers."""
         return rows
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> Any:
+    def decode_all(self, problem: P, outputs: Blocks) -> Any:
         """One output per example as users know them."""
         rows = np.split(outputs.values, outputs.starts[1:-1])
         return [self.decode(problem, i, row[np.newaxis])[0] for i, row in enumerate(rows)]
 
-    def arrange(self, problem: Any, parts: Blocks) -> Any:
+    def arrange(self, problem: P, parts: Blocks) -> Any:
         """Numbers of all parts, such as marginals, in the shapes that users know."""
         return np.split(parts.values, parts.starts[1:-1])
 
-    def check_seen(self, problem: AnyProblem) -> None:
+    def check_seen(self, problem: P) -> None:
         """Raise where a true output has something that was not there in training."""
 
-    def judge(self, problem: Any, outputs: Blocks) -> Merits:
+    def judge(self, problem: P, outputs: Blocks) -> Merits:
         """How good outputs are, compared with the true ones: which of their entries are right."""
         truth = true_outputs(problem)
         values = truth.values if isinstance(truth, Blocks) else np.ravel(truth)
@@ -180,7 +183,7 @@ class Encoder:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RowEncoder(Encoder):
+class RowEncoder(Encoder[P]):
     """What structures share whose features are rows of numbers."""
 
     published: ClassVar[tuple[str, ...]] = ("n_features_in",)
@@ -221,7 +224,7 @@ class RowEncoder(Encoder):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LabellingEncoder(RowEncoder):
+class LabellingEncoder(RowEncoder[P]):
     """What structures share whose outputs are labels, one per row."""
 
     published: ClassVar[tuple[str, ...]] = ("classes", "n_features_in")
@@ -252,7 +255,7 @@ class LabellingEncoder(RowEncoder):
     def is_partial(self, y: object) -> bool:
         return have_partial(y)
 
-    def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: P, known: object, name: str) -> Blocks:
         starts = all_true_outputs(problem).starts
         flat = flatten_known(known, np.diff(starts), "example", name, is_stacked=True)
         read = read_known(flat, self.classes, starts, name, noun=self.noun)
@@ -265,31 +268,31 @@ class LabellingEncoder(RowEncoder):
         self.check_left(problem, allowed, name)
         return self.exclude(problem, ~allowed)
 
-    def check_left(self, problem: Any, allowed: np.ndarray, name: str) -> None:
+    def check_left(self, problem: P, allowed: np.ndarray, name: str) -> None:
         """Raise where no output of an example has only labels of nodes that are allowed, (N, L)."""
 
-    def exclude(self, problem: Any, table: np.ndarray) -> Blocks:
+    def exclude(self, problem: P, table: np.ndarray) -> Blocks:
         """What `restrict` takes to rule labels of nodes out, (N, L)."""
         return exclude_labels(table, all_true_outputs(problem).starts)
 
-    def mean_parts(self, problem: Any, means: np.ndarray) -> Blocks:
+    def mean_parts(self, problem: P, means: np.ndarray) -> Blocks:
         """Those of labels that are independent of each other, with probabilities (N, L)."""
         raise NotImplementedError
 
-    def check_seen(self, problem: AnyProblem) -> None:
+    def check_seen(self, problem: P) -> None:
         labels, starts = true_outputs(problem)
         if (labels < 0).any():
             example, place = locate(np.flatnonzero(labels < 0)[0], starts)
             raise ValueError(f"y[{example}] contains a label that was not seen in fit, at {self.noun} {place}.")
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> np.ndarray:
+    def decode(self, problem: P, i: int, rows: np.ndarray) -> np.ndarray:
         return self.classes[rows]
 
-    def decode_all(self, problem: Any, outputs: Blocks) -> list[np.ndarray]:
+    def decode_all(self, problem: P, outputs: Blocks) -> list[np.ndarray]:
         return np.split(self.classes[outputs.values], outputs.starts[1:])[:-1]
 
-    def arrange(self, problem: Any, parts: Blocks) -> Any:
-        return by_row(parts, problem.starts, len(self.classes))
+    def arrange(self, problem: P, parts: Blocks) -> Any:
+        return by_row(parts, all_true_outputs(problem).starts, len(self.classes))
 
 
 def by_row(parts: Blocks, starts: np.ndarray, width: int) -> list[np.ndarray]:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_choice
-from maxmargin.encode.inputs.base_encoder import Encoder, LabellingEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder, LabellingEncoder, P
 from maxmargin.encode.inputs.example_checks import find_labels, join_classes
 from maxmargin.encode.inputs.rows import WRITABLE, DenseBlock, Rows, row_features
 from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, known_by_name, places_of
@@ -35,7 +35,7 @@ N_BIASES = 3
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class NodeEdgeEncoder(LabellingEncoder):
+class NodeEdgeEncoder(LabellingEncoder[P]):
     """An encoder of structures whose weights are those of nodes, then those of edges, which have two labels each."""
 
     vocabulary: Vocabulary | None = None  # of features that have names

@@ -47,7 +47,7 @@ NO_LABELS = np.zeros(0, "U1")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DependencyEncoder(RowEncoder):
+class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
     """The encoder of arcs between words."""
 
     published = ("n_features_in", "classes")
@@ -160,7 +160,7 @@ class DependencyEncoder(RowEncoder):
         columns = np.append(0, np.where(labels < 0, NOWHERE, labels + 1))
         return self.pair_table.numbers_in(other.pair_table, features, columns)
 
-    def problem(self, X: Any, y: Any = None) -> Any:
+    def problem(self, X: object, y: object = None) -> ProjectiveProblem | NonprojectiveProblem:
         are_named, X = have_names(X)
         X = check_sentences(X)
         if are_named != (self.vocabulary is not None):
@@ -186,7 +186,7 @@ class DependencyEncoder(RowEncoder):
         label_cost: float,
         *,
         with_grams: bool = False,
-    ) -> Any:
+    ) -> ProjectiveProblem | NonprojectiveProblem:
         """Put arcs, true trees and costs together."""
         stored = self.stored(rows)
         features = row_features(stored, self.dtype, with_grams=with_grams and self.pairs is None)
@@ -206,7 +206,7 @@ class DependencyEncoder(RowEncoder):
     def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(map(is_partial, y))
 
-    def exclusions(self, problem: Any, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: ProjectiveProblem | NonprojectiveProblem, known: Any, name: str) -> Blocks:
         lengths = np.diff(problem.starts).tolist()
         check_truths(known, len(lengths), "what is known of the heads of each sentence", "sentence", name)
         classes = self.classes.tolist()
@@ -215,7 +215,7 @@ class DependencyEncoder(RowEncoder):
         possible_outputs(restrict(problem, excluded), name)
         return excluded
 
-    def dual_shape(self, problem: Any) -> tuple[Any, ...]:
+    def dual_shape(self, problem: ProjectiveProblem | NonprojectiveProblem) -> tuple[object, ...]:
         return (problem.starts,)
 
     def names(self, w: np.ndarray) -> Bunch:
@@ -229,19 +229,19 @@ class DependencyEncoder(RowEncoder):
         table.resize(self.n_features_in, width)
         return Bunch(arcs=table[:, [0]].toarray().ravel(), labels=table[:, 1:])
 
-    def decode(self, problem: Any, i: int, rows: np.ndarray) -> Any:
+    def decode(self, problem: ProjectiveProblem | NonprojectiveProblem, i: int, rows: np.ndarray) -> Any:
         n_labels = len(self.classes)
         if not n_labels:
             return rows
         classes = self.classes.tolist()
         return [[(arc // n_labels, classes[arc % n_labels]) for arc in row] for row in rows.tolist()]
 
-    def arrange(self, problem: Any, parts: Blocks) -> list[np.ndarray]:
+    def arrange(self, problem: ProjectiveProblem | NonprojectiveProblem, parts: Blocks) -> list[np.ndarray]:
         shapes = [(n, n + 1, 1 + len(self.classes)) for n in np.diff(problem.starts).tolist()]
         tables = [part.reshape(shape) for part, shape in zip(super().arrange(problem, parts), shapes, strict=True)]
         return [table[:, :, 1:] if len(self.classes) else table[:, :, 0] for table in tables]
 
-    def check_seen(self, problem: Any) -> None:
+    def check_seen(self, problem: ProjectiveProblem | NonprojectiveProblem) -> None:
         if (problem.supervision.arcs < 0).any():
             i, place = locate(np.flatnonzero(problem.supervision.arcs < 0)[0], problem.starts)
             raise ValueError(f"y[{i}] contains a label that was not seen in fit, at word {place + 1}.")
