@@ -35,6 +35,7 @@ class Status(enum.Enum):
     INEXACT = "the oracle is not exact, and does not tell whether the duality gap is within tol"
     STATIONARY = "with completions as they are, no weights are better by more than tol; with others, some may be"
     SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
+    ELSEWHERE = "the weights are from a file of another program, and nothing is proven of them"
 
     def __reduce__(self) -> Any:
         """By its value, as other ways to write objects than pickle ask for it."""

@@ -24,6 +24,7 @@ from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.names.vocabulary import Vocabulary
 from maxmargin.features.pairs import Pairs
 from maxmargin.persist import Location
+from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 
 MAGIC, KIND, VERSION = b"lCRF", b"FOMC", 100
 HEADER, CHUNK, DATABASE = struct.Struct("<4sI4s9I"), struct.Struct("<4s2I"), struct.Struct("<4s5I")
@@ -157,6 +158,8 @@ def model_of(found: CrfsuiteModel) -> CRF:
     )
     model = FrequentCRF(fit_intercept=False, only_observed=True)
     model._set_weights(encoder, np.concatenate([node_weights, edge_weights]))
+    nothing_proven = Certificate(NO_WEIGHTS, np.inf, -np.inf)
+    vars(model).update(trace_=Trace(), status_=Status.ELSEWHERE, certificate_=nothing_proven, n_iter_=0, n_seen_=0)
     crf = CRF()
     crf.model_, crf.training_log_, crf._labels = model, TrainingLog([]), [*found.labels]
     return crf

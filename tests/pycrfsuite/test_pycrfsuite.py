@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from maxmargin import ChainCRF
+from maxmargin import ChainCRF, load
 from maxmargin.pycrfsuite import ItemSequence, Tagger, Trainer, read_crfsuite
 
 pycrfsuite = pytest.importorskip("pycrfsuite")
@@ -66,6 +66,15 @@ def test_a_model_of_crfsuite_is_a_crf(theirs):
     assert isinstance(crf.model_, ChainCRF)
     assert crf.classes_ == both(theirs)[0].labels()
     assert [*crf.predict([x for x, _ in sequences(2)])[0]] == both(theirs)[0].tag(sequences(2)[0][0])
+
+
+def test_a_model_of_crfsuite_is_saved(theirs, tmp_path):
+    crf, X = read_crfsuite(theirs), [x for x, _ in sequences(4)]
+    crf.save(tmp_path / "any.model")
+    again = load(tmp_path / "any.model")
+    assert (again.classes_, again.transition_features_) == (crf.classes_, crf.transition_features_)
+    assert again.predict(X).tolist() == crf.predict(X).tolist()
+    assert again.predict_marginals(X).tolist() == crf.predict_marginals(X).tolist()
 
 
 def test_training_finds_the_same_model(theirs, tmp_path):

@@ -150,6 +150,9 @@ def test_files_of_vectors(tmp_path):
         (b"3 2\na " + struct.pack("<2f", 1, 2), r"ends within the vector of word 2, but says that it has 3 words"),
         (struct.pack("<i", 793712314) + b"abc", r"is a model of fastText: read the .vec file"),
         (b"1 2\n\xff\xfe 1 2\n", r"line 2: the word is not UTF-8."),
+        ("a 1 2\n 3 4 5\n", r"line 2: it begins with a blank, not with a word."),
+        ("2 3\na 1 2\nb 3 4\n", r"line 2: the vector of 'a' has 2 numbers, but others 3."),
+        ("a 1 2\nb 1 1e99\n", r"line 2: the vector of 'b' contains NaN or infinity."),
     ],
 )
 def test_bad_files_of_vectors(content, message, tmp_path):
@@ -163,8 +166,10 @@ def test_mapped_vectors_are_checked_when_they_are_read(tmp_path):
     path = tmp_path / "bad.txt"
     path.write_text("a 1 2\nb 1 nan\nc 1\n")
     vectors = read_vectors(path, most_read=0)
-    for word in "bc":
-        with pytest.raises(ValueError, match=rf"bad.txt: the vector of '{word}' must hold 2 finite numbers."):
+    for word, line in (("b", 2), ("c", 3)):
+        with pytest.raises(
+            ValueError, match=rf"bad.txt, line {line}: the vector of '{word}' must hold 2 finite numbers."
+        ):
             vectors.find([word])
 
 
@@ -183,6 +188,26 @@ def test_bad_vectors_and_rows(tmp_path):
     (tmp_path / "rows.txt").write_text("a\nb\n")
     with pytest.raises(ValueError, match=r"must be a matrix with a row of numbers for each of 2 words in rows.txt"):
         read_vectors(tmp_path / "rows.npy")
+    np.save(tmp_path / "rows.npy", [[1.0], [np.nan]])
+    with pytest.raises(ValueError, match=r"rows.npy, row 1: the vector of 'b' contains NaN or infinity."):
+        read_vectors(tmp_path / "rows.npy")
+    with pytest.raises(ValueError, match=r"rows.npy, row 1: the vector of 'b' must hold 1 finite numbers."):
+        read_vectors(tmp_path / "rows.npy", most_read=0).find(["b"])
+    (tmp_path / "rows.txt").write_bytes(b"a\n\xff\n")
+    with pytest.raises(ValueError, match=r"rows.txt, line 2: it is not utf-8"):
+        read_vectors(tmp_path / "rows.npy")
+    (tmp_path / "rows.npy").write_bytes(b"no rows")
+    with pytest.raises(ValueError, match=r"rows.npy must be an .npy file of numbers, but it is another one"):
+        read_vectors(tmp_path / "rows.npy")
+    (tmp_path / "rows.gz").write_bytes(b"any")
+    with pytest.raises(ValueError, match=r"rows.gz is compressed, and cannot be mapped: unpack it first."):
+        read_vectors(tmp_path / "rows.gz")
+
+
+def test_a_mark_before_the_first_word_is_none_of_it(tmp_path):
+    for text in ("a 1 2\nb 3 4\n", "2 2\na 1 2\nb 3 4\n"):
+        (tmp_path / "any.txt").write_bytes(b"\xef\xbb\xbf" + text.encode())
+        assert read_vectors(tmp_path / "any.txt").words == ["a", "b"]
 
 
 def test_files_of_classes(tmp_path):

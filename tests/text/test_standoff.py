@@ -126,6 +126,17 @@ def test_brat(tmp_path):
         write_texts(out, [found, other], "brat")
 
 
+def test_entities_of_brat_in_pieces_are_told(tmp_path):
+    (tmp_path / "a.txt").write_text("North and South America")
+    (tmp_path / "a.ann").write_text("T1\tLOC 0 5;16 23\tNorth America\nT2\tLOC 10 15;16 23\tSouth America\n")
+    told = (
+        r"1 of 2 entities do not fit one pair of bounds:\n.*a.ann, line 1: 'LOC' is in pieces, and is taken for 'North"
+    )
+    with pytest.warns(UserWarning, match=told):
+        (found,) = read_texts(tmp_path / "a.ann")
+    assert [entity.text for entity in found.entities] == ["North and South America", "South America"]
+
+
 def test_other_dialects():
     newer = doccano(text="Ann", entities=[{"id": 1, "label": "PER", "start_offset": 0, "end_offset": 3}], relations=[])
     assert read_texts(newer, "doccano")[0].entities == [TextEntity(0, 3, "PER", "Ann")]

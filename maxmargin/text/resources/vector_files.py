@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.text.resources.word_vectors import BINARY, ROWS, TEXT, VectorFile, WordVectors, hash_word
+from maxmargin.text.sentence_files.line_files import COMPRESSED, Lines
 from maxmargin.wording import count_of
 
+LARGEST = np.finfo(np.float32).max
 MOST_READ = 1 << 28  # bytes of a file that is read as a whole; others are mapped
 HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]*\r?\n")  # the numbers of words and columns
+CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text has not got
+BOM = b"\xef\xbb\xbf"  # what some programs begin a file of UTF-8 with
 FASTTEXT = (793712314).to_bytes(4, "little")  # begins a model of fastText
 
 
@@ -52,11 +56,13 @@ def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> Wo
     size = path.stat().st_size
     if not size:
         raise ValueError(f"{path} holds no vectors: it is empty.")
+    if path.suffix.lower() in COMPRESSED:
+        raise ValueError(f"{path} is compressed, and cannot be mapped: unpack it first.")
     if path.suffix.lower() == ".npy":
         return _read_rows(path, size, most_read)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         shape = find_shape(data, str(path))
-        records = binary_records(data, shape, str(path)) if shape.is_binary else text_records(data, shape)
+        records = binary_records(data, shape, str(path)) if shape.is_binary else text_records(data, shape, str(path))
         if size <= most_read:
             return _in_memory(data, records, shape, str(path))
         hashes, places = _index((word, place) for _, word, place in records)
@@ -76,14 +82,17 @@ def find_shape(data: Any, name: str) -> FileShape:
     """How a file has its vectors, by its beginning."""
     if data[:4] == FASTTEXT:
         raise ValueError(f"{name} is a model of fastText: read the .vec file that fastText writes beside it.")
-    header = HEADER.match(data[:100])
+    start = len(BOM) if data[: len(BOM)] == BOM else 0
+    header = HEADER.match(data[start : start + 100])
     if header is None:
-        fields = data[: _line_end(data, 0)].split()
-        shape = FileShape(0, None, len(fields) - 1, False)
+        fields = data[start : _line_end(data, start)].split()
+        shape = FileShape(start, None, len(fields) - 1, False)
     else:
         n_words, width = map(int, header.groups())
-        line = data[header.end() : min(_line_end(data, header.end()), header.end() + 100 * (width + 10))]
-        shape = FileShape(header.end(), n_words, width, not _is_line(line, width))
+        begin = start + header.end()
+        line = data[begin : min(_line_end(data, begin), begin + 100 * (width + 10))]
+        has_numbers = CONTROL.search(data[begin : begin + 4 * width]) is None and _is_line(line, 1)
+        shape = FileShape(begin, n_words, width, not (has_numbers or _is_line(line, width)))
     if shape.width < 1:
         raise ValueError(f"{name}, line 1: it must have a word and the numbers of its vector.")
     return shape
@@ -109,13 +118,15 @@ def _line_end(data: Any, start: int) -> int:
     return len(data) if end < 0 else end
 
 
-def text_records(data: Any, shape: FileShape) -> Iterator[tuple[int, bytes, int]]:
+def text_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
     """The number, the word and the first number's place of each line."""
-    start, number = shape.begin, 1 + bool(shape.begin)
+    start, number = shape.begin, 1 + (shape.n_words is not None)
     while start < len(data):
         end = _line_end(data, start)
         line = data[start:end].rstrip()
         if line:
+            if line[:1].isspace():
+                raise ValueError(f"{name}, line {number}: it begins with a blank, not with a word.")
             word = line.rsplit(None, shape.width)[0]
             if len(word) == len(line) or is_number(word.rsplit(None, 1)[-1]):  # too few numbers, or too many
                 word = line.split(None, 1)[0]
@@ -149,32 +160,40 @@ def _in_memory(data: Any, records: Iterator[tuple[int, bytes, int]], shape: File
             vector = (
                 np.frombuffer(data[place : place + 4 * shape.width], "<f4")
                 if shape.is_binary
-                else np.array(data[place : _line_end(data, place)].split(), np.float32)
+                else np.array(data[place : _line_end(data, place)].split(), np.float64)
             )
         except ValueError:
             raise ValueError(f"{where}: the vector of {text!r} must hold numbers.") from None
         if len(vector) != shape.width:
             raise ValueError(f"{where}: the vector of {text!r} has {len(vector)} numbers, but others {shape.width}.")
-        if not np.isfinite(vector).all():
+        if not (abs(vector) <= LARGEST).all():
             raise ValueError(f"{where}: the vector of {text!r} contains NaN or infinity.")
-        vectors.setdefault(text, vector)
+        vectors.setdefault(text, vector.astype(np.float32))
     if not vectors:
         raise ValueError(f"{name} holds no vectors of words.")
     return WordVectors(vectors, np.stack([*vectors.values()]))
 
 
 def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFile:
-    matrix = np.load(path, mmap_mode="r")
+    try:
+        matrix = np.load(path, mmap_mode="r")
+    except ValueError:
+        raise ValueError(f"{path} must be an .npy file of numbers, but it is another one, or damaged.") from None
     listed = path.with_suffix(".txt")
     if not listed.is_file():
         raise ValueError(f"{path} needs the file {listed}, with the word of each row in a line.")
-    words = listed.read_text(encoding="utf-8").splitlines()
+    words = [line for _, line in Lines(listed, "utf-8") if line is not None]
     if matrix.ndim != 2 or len(matrix) != len(words) or matrix.dtype.kind != "f":
         expected = f"a row of numbers for each of {count_of(len(words), 'word')} in {listed.name}"
         raise ValueError(f"{path} must be a matrix with {expected}, not of shape {matrix.shape} and {matrix.dtype}.")
     if size <= most_read:
-        first = {word: row for row, word in reversed([*enumerate(words)])}
-        return WordVectors(first, matrix[[*first.values()]])
+        is_bad = ~np.isfinite(matrix).all(axis=1)
+        if is_bad.any():
+            row = int(np.argmax(is_bad))
+            raise ValueError(f"{path}, row {row}: the vector of {words[row]!r} contains NaN or infinity.")
+        first = dict(zip(reversed(words), reversed(range(len(words))), strict=True))
+        kept = sorted(first.values())
+        return WordVectors([words[row] for row in kept], matrix[kept])
     hashes, places = _index((word.encode(), row) for row, word in enumerate(words))
     return VectorFile(str(path.resolve()), size, ROWS, matrix.shape[1], hashes, places)
 

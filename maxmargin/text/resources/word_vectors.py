@@ -14,6 +14,7 @@ from maxmargin.checks import as_numbers
 from maxmargin.persist.registry import register
 from maxmargin.wording import count_of
 
+CHUNK = 1 << 20  # bytes
 BINARY, TEXT, ROWS = "binary", "text", "npy"  # what follows a word in a file, or where the rows are
 
 
@@ -131,8 +132,16 @@ class VectorFile:
         except ValueError:
             vector = np.empty(0, np.float32)
         if vector.shape != (self.width,) or not np.isfinite(vector).all():
-            raise ValueError(f"{self.path}: the vector of {word!r} must hold {self.width} finite numbers.")
+            where = self._where(data, place)
+            raise ValueError(f"{self.path}, {where}: the vector of {word!r} must hold {self.width} finite numbers.")
         return vector
+
+    def _where(self, data: Any, place: int) -> str:
+        """What messages call a place: a row, a byte, or a line, up to which not all is read at once."""
+        if self.format != TEXT:
+            return f"{'row' if self.format == ROWS else 'byte'} {place}"
+        ends = (data[k : min(k + CHUNK, place)].count(b"\n") for k in range(0, place, CHUNK))
+        return f"line {1 + sum(ends)}"
 
     def _map(self) -> Any:
         if self._open is None:

@@ -141,11 +141,11 @@ def _by_sentence(sentences: Sentences, entities: Iterable[Entity]) -> tuple[Sent
     return joined, own
 
 
-def warn_of(faults: Sequence[str], n_entities: int) -> None:
-    """Warn of entities that are no tokens."""
+def warn_of(faults: Sequence[str], n_entities: int, what: str = "tokens") -> None:
+    """Warn of entities that do not fit tokens, or what else they must fit."""
     if faults:
         rest = len(faults) - SHOWN
         more = [f"and {rest:,} more"] if rest > 0 else []
         are = "entity does" if n_entities == 1 else "entities do"
-        told = f"{len(faults):,} of {n_entities:,} {are} not fit tokens:"
+        told = f"{len(faults):,} of {n_entities:,} {are} not fit {what}:"
         warnings.warn("\n  ".join([told, *faults[:SHOWN], *more]), UserWarning, stacklevel=3)

@@ -6,15 +6,16 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from maxmargin.text.sentence_files.line_files import FileToRead, Lines
-from maxmargin.text.standoff.annotated_texts import AnnotatedText, TextEntity, make_entity
+from maxmargin.text.standoff.annotated_texts import AnnotatedText, TextEntity, make_entity, warn_of
 from maxmargin.text.standoff.plain_texts import read_whole
+from maxmargin.wording import quote
 
 
 def read_brat(source: FileToRead, encoding: str, name: str | None = None) -> Iterator[AnnotatedText]:
     """The texts of a folder, or that of a .txt or .ann file; without an .ann file it has no entities.
 
     Of annotations only entities are read, lines that begin with T; the parts of one in pieces, and what is in between,
-    are one entity.
+    are one entity, with a warning.
     """
     if hasattr(source, "read"):
         raise ValueError("Files of brat are two, a .txt and an .ann file: give the path of one, or of their folder.")
@@ -22,13 +23,17 @@ def read_brat(source: FileToRead, encoding: str, name: str | None = None) -> Ite
     texts = sorted(path.glob("**/*.txt")) if path.is_dir() else [path.with_suffix(".txt")]
     if not texts:
         raise ValueError(f"{path} holds no .txt file.")
+    faults, n_entities = list[str](), 0
     for text_path in texts:
         text, notes = read_whole(text_path, encoding), text_path.with_suffix(".ann")
-        entities = [*_entities(notes, text, encoding)] if notes.exists() else None
+        entities = [*_entities(notes, text, encoding, faults)] if notes.exists() else None
+        n_entities += len(entities or ())
         yield AnnotatedText(text, entities, str(text_path))
+    warn_of(faults, n_entities, "one pair of bounds")
 
 
-def _entities(path: Path, text: str, encoding: str) -> Iterator[TextEntity]:
+def _entities(path: Path, text: str, encoding: str, faults: list[str]) -> Iterator[TextEntity]:
+    """The entities of a text; those in pieces, with more than blanks in between, are told among the faults."""
     lines = Lines(path, encoding)
     for number, line in lines:
         if line is None or not line.startswith("T"):
@@ -39,7 +44,11 @@ def _entities(path: Path, text: str, encoding: str) -> Iterator[TextEntity]:
         if len(bounds) < 2 or not all(bound.isdecimal() for bound in bounds):
             lines.fail(number, "an entity must be T1, a tab, its type, its first character and the one after its last")
         numbers = [int(bound) for bound in bounds]
-        yield make_entity(text, min(numbers), max(numbers), type_, f"{path}, line {number}")
+        entity = make_entity(text, min(numbers), max(numbers), type_, f"{path}, line {number}")
+        gaps = [text[end:start] for end, start in zip(numbers[1:-1:2], numbers[2::2], strict=False)]
+        if any(gap and not gap.isspace() for gap in gaps):
+            faults.append(f"{path}, line {number}: {type_!r} is in pieces, and is taken for {quote(entity.text)}")
+        yield entity
 
 
 def brat_lines(texts: Iterable[AnnotatedText]) -> Iterator[str]:
