@@ -17,6 +17,7 @@ from maxmargin.cli.common import say
 from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer
 from maxmargin.cli.text_commands.model_options import Inside, ModelType, Preference
 from maxmargin.cli.text_commands.model_options import Tune as Tune
+from maxmargin.cli.text_commands.outside_files import READERS
 from maxmargin.text.token_features.window_options import WindowOptions
 
 FEATURES = "Features"  # a part of what --help prints
@@ -74,6 +75,16 @@ def read_lengths(value: str | tuple[int, ...]) -> tuple[int, ...]:
     if not all(part.isdecimal() for part in parts) and value:
         raise typer.BadParameter(f"{value!r} must be whole numbers with commas in between, such as 4,6,10.")
     return tuple(int(part) for part in parts if part)
+
+
+def read_length(value: str | float) -> float | None:
+    """A length, or none."""
+    if value == "none":
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        raise typer.BadParameter(f"{value!r} must be a number, or none.") from None
 
 
 def check_plot(path: Path | None) -> Path | None:
@@ -222,6 +233,12 @@ class Choices:
     min_count: Annotated[
         int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")
     ] = 1
+    hashed: Annotated[
+        int | None,
+        typer.Option(
+            rich_help_panel=FEATURES, min=1, help="Hash features onto so many.", show_default="all have names"
+        ),
+    ] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", show_default="all cores")] = -1
     seed: Seed = 0
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
@@ -244,6 +261,7 @@ FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"callback": titled("a regular expression", "year=[12][0-9]{3}"), "metavar": "TITLE=REGEX"},
     ),
     "lengths": (Any, {"parser": read_lengths, "metavar": "N,N,...", "show_default": "4,6,10"}),
+    "length": (Any, {"parser": read_length, "metavar": "LENGTH"}),
     "vectors": (Path | None, {"exists": True, "dir_okay": False, "metavar": "FILE"}),
 }
 
@@ -262,7 +280,9 @@ def feature_options(transformer: type[WindowOptions]) -> list[inspect.Parameter]
     return found
 
 
-def read_resources(given: dict[str, Any], transformer: type[WindowOptions]) -> tuple[dict[str, Any], list[Path]]:
+def read_resources(
+    given: dict[str, Any], transformer: type[WindowOptions], encoding: str
+) -> tuple[dict[str, Any], list[Path]]:
     """What was given for parameters, with what is in files in the place of these, and the files."""
     read, paths = dict(given), list[Path]()
     for argument in fields(transformer):
@@ -270,48 +290,10 @@ def read_resources(given: dict[str, Any], transformer: type[WindowOptions]) -> t
         if form in READERS and value:
             texts = [value] if isinstance(value, Path) else value
             paths += [Path(text.partition("=")[2] or text) for text in map(str, texts) if form != "patterns"]
-            read[argument.name] = READERS[form](value)
+            read[argument.name] = READERS[form](value, encoding)
         elif isinstance(value, list):
             read[argument.name] = None
     return read, paths
-
-
-def read_all_lists(texts: list[str]) -> dict[str, list[str]]:
-    """The names in files, by title, and those of the files of folders."""
-    from maxmargin.text.resources.name_lists import read_gazetteers, read_names
-
-    lists: dict[str, list[str]] = {}
-    for text in texts:
-        title, _, path = text.partition("=")
-        lists |= {title: read_names(Path(path))} if path else read_gazetteers(text)
-    return lists
-
-
-def read_all_classes(texts: list[str]) -> dict[str, dict[str, str]]:
-    """The classes of words in files, by title."""
-    from maxmargin.text.resources.class_files import read_classes
-
-    return {title: read_classes(path) for title, _, path in (text.partition("=") for text in texts)}
-
-
-def read_patterns(texts: list[str]) -> dict[str, str]:
-    """Regular expressions by title."""
-    return {title: pattern for title, _, pattern in (text.partition("=") for text in texts)}
-
-
-def read_vector_file(path: Path) -> Any:
-    """The vectors in a file."""
-    from maxmargin.text.resources.vector_files import read_vectors
-
-    return read_vectors(path)
-
-
-READERS: dict[str, Callable[[Any], Any]] = {
-    "lists": read_all_lists,
-    "classes": read_all_classes,
-    "patterns": read_patterns,
-    "vectors": read_vector_file,
-}
 
 
 def with_choices(command: Callable[..., None], transformer: type[WindowOptions] = WindowOptions) -> Callable[..., None]:
@@ -328,8 +310,9 @@ def with_choices(command: Callable[..., None], transformer: type[WindowOptions] 
 
     @wraps(command)
     def wrapped(**given: Any) -> None:
-        chosen, lists = read_resources({option.name: given.pop(option.name) for option in features}, transformer)
         held = {option.name: given.pop(option.name) for option in shared}
+        outside = {option.name: given.pop(option.name) for option in features}
+        chosen, lists = read_resources(outside, transformer, held["encoding"])
         command(Choices(**held, features=chosen, lists=lists), **given)
 
     wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]

@@ -58,6 +58,7 @@ KEPT = {
     "entity_share",
     "prefer",
     "min_count",
+    "hashed",
 }  # of a former model
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
@@ -75,7 +76,8 @@ def find_target(choices: Choices, *others: Path | None) -> Path:
 
 def make_tagger(choices: Choices, **options: Any) -> Tagger:
     """A tagger that is not trained yet, whose model has these options, too."""
-    options |= {"min_count": choices.min_count, "n_jobs": choices.jobs, "random_state": choices.seed}
+    options |= {"min_count": choices.min_count, "n_hashed": choices.hashed}
+    options |= {"n_jobs": choices.jobs, "random_state": choices.seed}
     choices.say(f"Training on {count_of(count_threads(choices.jobs), 'thread')}: --jobs.")
     model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
     scheme = None if choices.scheme == "none" else choices.scheme

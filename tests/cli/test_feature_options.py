@@ -65,6 +65,31 @@ def test_lists_of_names_are_files(made, tmp_path):
     assert call("file", "--gazetteer", "cities.txt").exit_code == 2
 
 
+def test_two_of_a_title_are_refused(made, tmp_path):
+    call, _ = made
+    write_classes(tmp_path / "a.txt", {"Rome": "01"})
+    for flag, value in (("gazetteer", tmp_path / "a.txt"), ("classes", tmp_path / "a.txt"), ("pattern", "x")):
+        told = call("file", f"--{flag}", f"a={value}", f"--{flag}", f"a={value}").stderr
+        assert f"--{flag} has the title 'a' twice: give one of both another name." in " ".join(
+            told.replace("│", "").split()
+        )
+
+
+def test_lists_and_classes_have_the_encoding_of_sentences_if_not_utf_8(made, tmp_path):
+    call, found = made
+    cities, classes = tmp_path / "cities.txt", tmp_path / "classes.txt"
+    cities.write_bytes("Zürich\n".encode("latin-1"))
+    classes.write_bytes("Zürich\t01\n".encode())
+    given = ("file", "--gazetteer", f"city={cities}", "--classes", f"brown={classes}", "--vector-length", "none")
+    outcome = call(*given, "--encoding", "latin-1")
+    assert outcome.exit_code == 0, outcome
+    assert found[0][0].features["gazetteers"] == {"city": ["Zürich"]}
+    assert found[0][0].features["classes"] == {"brown": {"Zürich": "01"}}
+    assert found[0][0].features["vector_length"] is None
+    assert "cities.txt, line 1: it is not utf-8" in str(call(*given).exception)
+    assert call("file", "--vector-length", "long").exit_code == 2
+
+
 def test_all_parameters_are_options(files, tmp_path):
     shown = run("train", "--help").out
     for argument in fields(WindowFeatures):
@@ -91,17 +116,24 @@ def test_what_comes_from_files(files, tmp_path, interpreted_loops):
     (tmp_path / "lists" / "city.txt").write_text("Rome\n")
     given = ("--classes", f"brown={tmp_path / 'classes.tsv'}", "--class-prefixes", "1,2", "--near-affixes", 2)
     given += ("--vectors", tmp_path / "vectors.txt", "--vector-length", 0.5, "--vector-window", 1, "--elsewhere")
-    given += ("--gazetteer", tmp_path / "lists", "--pattern", "year=[0-9]=?", "--char-ngrams", 3)
+    given += ("--gazetteer", tmp_path / "lists", "--loose-names", "--pattern", "year=[0-9]=?", "--char-ngrams", 3)
     target = tmp_path / "any.model"
     assert run("train", files / "train.txt", "--model", target, "--tol", 0.5, *given).code == 0
     features = load(target).features_
     assert features.classes == {"brown": {"the": "01", "Rome": "110"}}
     assert (features.class_prefixes, features.patterns) == ((1, 2), {"year": "[0-9]=?"})
-    assert features.gazetteers == {"city": ["Rome"]}
+    assert (features.gazetteers, features.loose_names) == ({"city": ["Rome"]}, True)
     assert features.vectors.words == ["the", "Rome"]
     assert run("predict", target, files / "train.txt").code == 0
     assert "'4,x' must be whole numbers" in usage_error("train", files / "train.txt", "--class-prefixes", "4,x")
     assert "such as brown=paths.txt." in usage_error("train", files / "train.txt", "--classes", "paths.txt")
+
+
+def test_features_are_hashed(files, tmp_path, interpreted_loops):
+    target = tmp_path / "any.model"
+    assert run("train", files / "train.txt", "--model", target, "--max-passes", 2, "--hashed", 64).code == 0
+    assert load(target).model_.n_features_in_ == 64
+    assert run("predict", target, files / "train.txt").code == 0
 
 
 def test_options_are_searched(files, tmp_path, interpreted_loops):

@@ -8,6 +8,7 @@ from sklearn.pipeline import make_pipeline
 from maxmargin import ChainSVM, Tagger
 from maxmargin.metrics import entity_recall
 from maxmargin.text import WindowFeatures, find_entities, read_document
+from maxmargin.text.token_features.gazetteers import Gazetteers
 
 N = 40
 X = [["Mr", f"Name{i}", "met", "Bo", "Li" if i % 2 else "Xu"] for i in range(N)]  # one name each, and two that return
@@ -81,3 +82,24 @@ def test_a_list_of_the_training_entities_does_no_harm(data_folder):
     leaked = recall(listed, listed.transform(X))
     assert leaked < 0.5 * alone
     assert crossed > 0.7 * alone
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["In", "the", "U.S.", ",", "we"], ["U.S."]),
+        (["In", "the", "U", ".", "S", ".", "we"], ["U . S"]),
+        (["(", "Sao", "Paulo", ")"], ["Sao Paulo"]),
+        (["#SãoPaulo"], ["#SãoPaulo"]),
+        (["Sao", "Pauli"], []),
+        (["COCA", "-", "COLA", "-", "US"], ["COCA - COLA", "US"]),
+    ],
+)
+def test_names_that_are_spelled_loosely(words, found):
+    names = Gazetteers({"any": ["U.S.", "São Paulo", "Coca-Cola", "!"]}, loose=True)
+    assert [" ".join(words[start:end]) for start, end, _ in names.find(words)] == found
+
+
+def test_loose_names_are_features():
+    rows = WindowFeatures(gazetteers={"city": ["São Paulo"]}, loose_names=True).transform([["SAO", "Paulo", "!"]])[0]
+    assert [[name for name in row if name.startswith("city")] for row in rows] == [["city=begin"], ["city=inside"], []]

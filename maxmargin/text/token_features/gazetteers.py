@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
+from unicodedata import normalize
 
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import LabelSequences, find_entities
-from maxmargin.text.token_features.tokens import Name, Titles
+from maxmargin.text.token_features.tokens import Titles
 
 Tagged = tuple[Sequence[Sequence[str]], LabelSequences]  # words and tags of sentences
 
 FOLDS = 10  # parts of the training data, each of which knows lists made of it by what the others have
 LEAST = 20  # names of a list that can be told to be made of training data
 MOST = 0.9  # of them are entities there
+PIECE = re.compile(r"\w+|[^\w\s]")  # what may be a token of a name
 LEAK, UNLIKELY = 2.0, 0.05  # times the share of held-out entities that a list may have of others, if it has as many
 
 
@@ -25,36 +29,46 @@ class Gazetteers:
     ----------
     lists
         Dict of lists of names by title.
+    loose
+        Whether names are alike whose letters and digits are, without their accents.
     """
 
-    def __init__(self, lists: Mapping[str, Iterable[str]]) -> None:
+    def __init__(self, lists: Mapping[str, Iterable[str]], *, loose: bool = False) -> None:
+        self.spell, self.joint = (letters_of, "") if loose else (str.lower, " ")  # a word; what is between two words
         if not isinstance(lists, Mapping):
             raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(lists).__name__}.")
-        self.titles: dict[Name, list[str]] = {}
+        self.titles: dict[str, list[str]] = {}
+        self.longest = 0  # number of tokens
         for title, names in lists.items():
             names = [] if isinstance(names, str) or not isinstance(names, Iterable) else [*names]
             if not names or not all(isinstance(name, str) and name.strip() for name in names):
                 raise ValueError(f"gazetteers[{title!r}] must be a list of names, strings that are not blank.")
-            for name in dict.fromkeys(name.lower() for name in names):
-                self.titles.setdefault(tuple(name.split()), []).append(title)
-        self.longest = max(map(len, self.titles), default=0)
+            for name in dict.fromkeys(self.name_of(name.split()) for name in names):
+                self.titles.setdefault(name, []).append(title)
+            split: Callable[[str], list[str]] = PIECE.findall if loose else str.split
+            self.longest = max(self.longest, *(len(split(name)) for name in names))
+
+    def name_of(self, words: Iterable[str]) -> str:
+        """The name that words make, as these lists spell it."""
+        return self.joint.join(map(self.spell, words))
 
     def find(self, words: Iterable[str], instead: Titles | None = None) -> Iterator[tuple[int, int, Sequence[str]]]:
         """First word, end and titles of names, the longest that begins at a word that is not part of the one before.
 
         `instead` has other titles, or none, for some names.
         """
-        lower = tuple(word.lower() for word in words) if self.longest else ()
+        spelled = [*map(self.spell, words)] if self.longest else []
         start = 0
-        while start < len(lower):
-            ends = range(min(start + self.longest, len(lower)), start, -1)
-            found = ((end, self._titles(lower[start:end], instead)) for end in ends)
+        while start < len(spelled):
+            ends = range(min(start + self.longest, len(spelled)), start, -1) if spelled[start] else ()
+            names = ((end, self.joint.join(spelled[start:end])) for end in ends if spelled[end - 1])
+            found = ((end, self._titles(name, instead)) for end, name in names)
             end, titles = next(((end, titles) for end, titles in found if titles), (start + 1, ()))
             if titles:
                 yield start, end, titles
             start = end
 
-    def _titles(self, name: Name, instead: Titles | None) -> Sequence[str]:
+    def _titles(self, name: str, instead: Titles | None) -> Sequence[str]:
         return instead[name] if instead and name in instead else self.titles.get(name, ())
 
     def cross_fit(self, sentences: Sequence[Sequence[str]], y: LabelSequences) -> tuple[list[str], Sequence[Titles]]:
@@ -65,12 +79,12 @@ class Gazetteers:
         sentences only if it is an entity in another tenth, too.
         """
         fold = [i * FOLDS // len(sentences) for i in range(len(sentences))]
-        folds: dict[Name, set[int]] = {}  # which have a name as an entity
-        for i, name in entity_names(sentences, y):
+        folds: dict[str, set[int]] = {}  # which have a name as an entity
+        for i, name in entity_names(sentences, y, self.name_of):
             folds.setdefault(name, set()).add(fold[i])
         sizes, overlaps = Counter(self._all_titles(self.titles)), Counter(self._all_titles(folds))
         made = [title for title, n in sizes.items() if n >= LEAST and overlaps[title] >= MOST * n]
-        instead: list[dict[Name, list[str]]] = [{} for _ in range(FOLDS)]
+        instead: list[dict[str, list[str]]] = [{} for _ in range(FOLDS)]
         for name, where in folds.items():
             if len(where) == 1 and name in self.titles:
                 instead[min(where)][name] = [title for title in self.titles[name] if title not in made]
@@ -78,7 +92,7 @@ class Gazetteers:
 
     def leaks(self, train: Tagged, held_out: Tagged) -> dict[str, str]:
         """What there is to say of lists with far more of the entities to train on than of others, by title."""
-        names = [[name for _, name in entity_names(*part)] for part in (train, held_out)]
+        names = [[name for _, name in entity_names(*part, self.name_of)] for part in (train, held_out)]
         if min(map(len, names)) < LEAST:
             return {}
         counts = [Counter(self._all_titles(part)) for part in names]
@@ -92,11 +106,13 @@ class Gazetteers:
             if own > LEAK * max(other, UNLIKELY)
         }
 
-    def _all_titles(self, names: Iterable[Name]) -> Iterator[str]:
+    def _all_titles(self, names: Iterable[str]) -> Iterator[str]:
         return chain.from_iterable(self.titles.get(name, ()) for name in names)
 
 
-def entity_names(sentences: Sequence[Sequence[str]], y: LabelSequences) -> Iterator[tuple[int, Name]]:
+def entity_names(
+    sentences: Sequence[Sequence[str]], y: LabelSequences, name_of: Callable[[Iterable[str]], str]
+) -> Iterator[tuple[int, str]]:
     """The entities of sentences, by number and name; none, where tags spell none."""
     try:
         found = find_entities(mend_tags(y).y)
@@ -104,4 +120,10 @@ def entity_names(sentences: Sequence[Sequence[str]], y: LabelSequences) -> Itera
         return
     for i, (words, entities) in enumerate(zip(sentences, found, strict=False)):
         for start, end, _ in entities:
-            yield i, tuple(word.lower() for word in words[start:end])
+            yield i, name_of(words[start:end])
+
+
+@lru_cache(1 << 16)
+def letters_of(word: str) -> str:
+    """The letters and digits of a word, whatever their case and accents."""
+    return "".join(filter(str.isalnum, normalize("NFKD", word.casefold())))

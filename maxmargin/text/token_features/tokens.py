@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 from maxmargin.wording import quote
 
 Token = str | tuple[str, ...]
-Name = tuple[str, ...]  # its words, in lower case
-Titles = Mapping[Name, Sequence[str]]  # of the lists that a name is in
+Titles = Mapping[str, Sequence[str]]  # of the lists that a name is in, as `Gazetteers` spell it
 Spellings = Counter[tuple[str, str]]  # how often a word, in lower case, is spelled how in a document
 
 NOWHERE: Spellings = Counter()

@@ -75,6 +75,14 @@ class WindowOptions(SentenceTransformer):
         form="lists",
         help="A list of names, one per line, and its title, or a folder of lists; may be repeated.",
     )
+    loose_names: bool = parameter(
+        "bool",
+        "Whether names in gazetteers count where only letters and digits are the same, without their accents and what "
+        "is in between: U.S. is US, Sao Paulo is São Paulo or #SaoPaulo.",
+        default=False,
+        flag="--loose-names",
+        help="Find names of lists whatever their accents, punctuation and blanks.",
+    )
     near_affixes: int = parameter(
         "int",
         "The length of the longest prefix and suffix of the words beside a token, within the window.",
@@ -146,5 +154,6 @@ class WindowOptions(SentenceTransformer):
         "larger, the less are they regularized, and the longer takes the training. None leaves them as they are.",
         default=1.0,
         check=check_length,
-        help="Length to scale vectors to.",
+        form="length",
+        help="Length to scale vectors to; none leaves them as they are.",
     )

@@ -99,7 +99,7 @@ class WindowFeatures(WindowOptions):
             Ignored.
         """
         self._check_options()
-        self.gazetteers_ = Gazetteers(self.gazetteers or {})
+        self.gazetteers_ = Gazetteers(self.gazetteers or {}, loose=self.loose_names)
         return self
 
     def _check_options(self) -> None:
@@ -156,7 +156,11 @@ class WindowFeatures(WindowOptions):
         options, extractor = self.get_params(), getattr(self, "_extractor", None)
         if extractor is None or extractor.options != options:
             self._check_options()
-            gazetteers = self.gazetteers_ if hasattr(self, "gazetteers_") else Gazetteers(self.gazetteers or {})
+            gazetteers = (
+                self.gazetteers_
+                if hasattr(self, "gazetteers_")
+                else Gazetteers(self.gazetteers or {}, loose=self.loose_names)
+            )
             extractor = self._extractor = Extractor(self.sources, options, gazetteers)
         spellings = spellings_of(split_words(X), document_sizes(X)) if self.elsewhere else None
         return Windows(extractor, X, spellings=spellings)  # with what it remembers of words
