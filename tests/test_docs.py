@@ -45,7 +45,8 @@ def test_the_code_of_the_readme_runs():
 
 
 @pytest.mark.parametrize(
-    "name", ["docs/guide.md", "docs/solvers.md", "docs/scale.md", "docs/taggers.md", "docs/texts.md"]
+    "name",
+    ["docs/guide.md", "docs/solvers.md", "docs/scale.md", "docs/taggers.md", "docs/texts.md", "docs/migrating.md"],
 )
 def test_the_code_of_a_page_runs(name, interpreted_loops):
     found = ends(run_blocks(name))

@@ -96,6 +96,13 @@ def test_transitions():
     assert rows[1:][0] == rows[1]
 
 
+def test_a_template_of_another_encoding(tmp_path):
+    (tmp_path / "template").write_bytes("U0:%x[0,0]\n# Größe\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"template, line 2: it is not utf-8: pass the encoding of the file."):
+        read_template(tmp_path / "template")
+    assert read_template(tmp_path / "template", encoding="latin-1").transform([["a"]])[0] == [["U0:a"]]
+
+
 def test_taggers(tmp_path, interpreted_loops):
     (tmp_path / "template").write_text("U0:%x[0,0]\nU1:%x[-1,0]\nB1:%x[0,1]\n")
     features = read_template(tmp_path / "template")

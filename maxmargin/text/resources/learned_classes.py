@@ -67,7 +67,7 @@ def learn_classes(
     if len(words) <= n_classes - 1 or len(words) < 2:
         raise ValueError(
             f"n_classes must be at most the number of words that occur {count_of(min_count, 'time')} or more, "
-            f"{len(words)}, not {n_classes}."
+            f"{len(words)}, not {n_classes}: take more text, or fewer classes."
         )
     neighbours = count_neighbours(texts, words, encoding)
     classes = exchange(neighbours, n_classes, max_passes)
@@ -78,7 +78,9 @@ def learn_classes(
 def sentences_in(text: Text, encoding: str) -> Iterator[Sequence[str]]:
     """The sentences of a file, or of a list."""
     if isinstance(text, str | PathLike):
-        yield from (line.split() for _, line in Lines(text, encoding) if line)
+        lines = Lines(text, encoding)
+        yield from (line.split() for _, line in lines if line)
+        lines.check_any(lines.number, "lines of text")
     else:
         yield from text
 

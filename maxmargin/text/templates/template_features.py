@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Self, overload
 
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist import Location
 from maxmargin.persist.registry import register
 from maxmargin.sklearn_contract import SentenceTransformer
+from maxmargin.text.sentence_files.line_files import Lines
 from maxmargin.text.templates.template_lines import Template, read_lines
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.tokens import Token, as_sentences, split_tokens
@@ -93,7 +93,8 @@ def read_template(path: Location, *, encoding: str = "utf-8") -> TemplateFeature
     >>> read_template("template").transform([["a", "b"]])[0]
     [['U00:a'], ['U00:b']]
     """
-    features = TemplateFeatures(template=Path(path).read_text(encoding=encoding))
+    lines = [line for _, line in Lines(path, encoding) if line is not None]
+    features = TemplateFeatures(template="\n".join(lines))
     try:
         return features.fit(None)
     except ValueError as error:
