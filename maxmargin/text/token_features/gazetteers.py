@@ -60,16 +60,20 @@ class Gazetteers:
         spelled = [*map(self.spell, words)] if self.longest else []
         start = 0
         while start < len(spelled):
-            ends = range(min(start + self.longest, len(spelled)), start, -1) if spelled[start] else ()
-            names = ((end, self.joint.join(spelled[start:end])) for end in ends if spelled[end - 1])
-            found = ((end, self._titles(name, instead)) for end, name in names)
-            end, titles = next(((end, titles) for end, titles in found if titles), (start + 1, ()))
+            end, titles = self._longest_at(start, spelled, instead or {})
             if titles:
                 yield start, end, titles
             start = end
 
-    def _titles(self, name: str, instead: Titles | None) -> Sequence[str]:
-        return instead[name] if instead and name in instead else self.titles.get(name, ())
+    def _longest_at(self, start: int, spelled: Sequence[str], instead: Titles) -> tuple[int, Sequence[str]]:
+        """The end and the titles of the longest name from a word on, or the next word and none."""
+        if spelled[start]:
+            for end in range(min(start + self.longest, len(spelled)), start, -1):
+                name = self.joint.join(spelled[start:end])
+                titles = instead[name] if name in instead else self.titles.get(name)
+                if titles and spelled[end - 1]:
+                    return end, titles
+        return start + 1, ()
 
     def cross_fit(self, sentences: Sequence[Sequence[str]], y: LabelSequences) -> tuple[list[str], Sequence[Titles]]:
         """The lists that are made of the entities of y, and for each sentence the titles that other parts of y leave.
