@@ -36,7 +36,7 @@ class OwnStructure(StructuredModel):
         self._dual_shape = self._dual_shape if self.warm_start else None  # which holds the examples
         return self
 
-    def _learn(self, X: object, y: Any, **data: Any) -> Learned:
+    def _learn(self, X: object, y: object, **data: object) -> Learned:
         last = getattr(self, "_trained_on", None) or (None, None)
         if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments()):
             return self._encoder.learned(self._dual_shape[0])  # whose outputs are numbered

@@ -63,7 +63,7 @@ class MultiLabelModel(RowClassifier):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: object, y: object, **data: Any) -> Learned:
+    def _learn(self, X: object, y: object, **data: object) -> Learned:
         known = find_chances(y)
         if known is not None:
             y = np.where(np.isnan(known), 0.0, known > 0.5)  # the likelier sides

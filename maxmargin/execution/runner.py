@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import types
@@ -15,6 +15,8 @@ from maxmargin.problem import AnyProblem, all_true_outputs, new_weights, part_si
 from maxmargin.runtime.abi import OPAQUE, Stored
 from maxmargin.runtime.dispatch import Bound
 from maxmargin.runtime.tables import SCRATCH
+
+T = TypeVar("T")
 
 
 class Scratch(NamedTuple):
@@ -56,7 +58,9 @@ class Runner:
         What passes look at, and are broken off by; none by default.
     """
 
-    def __init__(self, problem: Any, n_jobs: int | None = None, n_best: int = 1, clock: Clock | None = None) -> None:
+    def __init__(
+        self, problem: AnyProblem, n_jobs: int | None = None, n_best: int = 1, clock: Clock | None = None
+    ) -> None:
         self.clock = clock
         self.problem = bind(problem)
         self.n_best = n_best
@@ -80,17 +84,17 @@ class Runner:
         )
         return self.problem.pack(scratch)
 
-    def run(self, function: Callable[..., Any], *args: Any) -> list[Any]:
+    def run(self, function: Callable[..., T], *args: object) -> list[T]:
         """Call the loop ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
         return [result for results in self.ranges.run(partial(self._call, function, args)) for result in results]
 
-    def _call(self, function: Callable[..., object], args: tuple[object, ...], k: int, lo: int, hi: int) -> list[Any]:
+    def _call(self, function: Callable[..., T], args: tuple[object, ...], k: int, lo: int, hi: int) -> list[T]:
         """Call a loop on range k, lo:hi, in slices if there is a clock to look at."""
         kind = function, *map(type, args)  # which tells losses by their oracle apart
         slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)
         return [function(self.problem, *args, *bounds, self.scratches[k]) for bounds in slices]
 
-    def accumulate(self, function: Callable[..., Any], *args: Any, size: int | None = None) -> np.ndarray:
+    def accumulate(self, function: Callable[..., object], *args: object, size: int | None = None) -> np.ndarray:
         """As `run`, for loops that add to a vector of weights, passed before `args`: return the sum, in float64.
 
         `size` is that of the vector, where it is not one entry per weight.

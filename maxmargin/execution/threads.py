@@ -16,16 +16,19 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from numbers import Integral
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
 
 CACHE_LINE = 64  # bytes
 MOST_THREADS = 1024
 
 
-def aligned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def aligned(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
     """Zeros that share no cache line with any other array, so that threads do not slow each other down."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     raw = np.zeros(size + 2 * CACHE_LINE, np.uint8)
@@ -111,7 +114,7 @@ class Ranges:
     def __len__(self) -> int:
         return len(self.bounds)
 
-    def run(self, function: Callable[[int, int, int], object]) -> list[Any]:
+    def run(self, function: Callable[[int, int, int], T]) -> list[T]:
         """Call ``function(k, lo, hi)`` for each range k, on its thread; return the results in order."""
         if self._pool is None:
             return [function(0, *self.bounds[0])]

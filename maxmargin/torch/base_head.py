@@ -39,9 +39,7 @@ class Head(nn.Module):
         dtype = dtype_of(potentials.flat) if dtype is None else dtype
         return potentials.problem(y, cost, dtype)._replace(**self._features(potentials, dtype, *inputs))
 
-    def _features(
-        self, potentials: object, dtype: npt.DTypeLike, features: Tensor, *others: object
-    ) -> dict[str, object]:
+    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: object) -> dict[str, object]:
         """The fields of the problem that hold features."""
         raise NotImplementedError
 

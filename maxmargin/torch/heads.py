@@ -112,7 +112,9 @@ class ChainHead(LabelHead):
     def weights(self) -> list[Tensor]:
         return [self.emissions.weight.T, self.emissions.bias, self.start, self.end, self.transitions]
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: object) -> dict[str, object]:
+    def _features(
+        self, potentials: Chains, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
         return _of_rows(append_biases(_rows_of(potentials, features)), dtype)
 
 
@@ -139,7 +141,9 @@ class TreeHead(LabelHead):
     def weights(self) -> list[Tensor]:
         return [self.nodes.weight.T, self.nodes.bias, self.pairs.T]
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: object) -> dict[str, object]:
+    def _features(
+        self, potentials: Trees, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
         return _of_rows(append_constant(_rows_of(potentials, features)), dtype)
 
 
@@ -158,7 +162,9 @@ class CandidateHead(ScoreHead):
         """The potentials of features, (B, K, F) padded or (N, F) packed."""
         return Candidates(self.scores(features).squeeze(-1), lengths)
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: object) -> dict[str, object]:
+    def _features(
+        self, potentials: Candidates, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
         return _of_rows(_rows_of(potentials, features), dtype, with_grams=False)
 
 
@@ -222,7 +228,9 @@ class GraphCutHead(Head):
         lower[-len(self.edges) :] = 0
         return lower
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: Any) -> dict[str, object]:
+    def _features(
+        self, potentials: GraphCuts, dtype: npt.DTypeLike, features: Tensor, *others: Any
+    ) -> dict[str, object]:
         edges, edge_features, *_ = *others, None
         if edge_features is None:
             edge_features = features.new_ones(len(edges), 1)
@@ -249,7 +257,9 @@ class MatchingHead(ScoreHead):
         """The potentials of features, (B, n, m, F), of the pairs of left and right nodes."""
         return Matchings(self.scores(features).squeeze(-1), sizes)
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: object) -> dict[str, object]:
+    def _features(
+        self, potentials: Matchings, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
         pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
         starts = starts_of(potentials.sides.prod(axis=1))
         return _of_rows(_matrix(torch.cat(pieces), starts), dtype, with_grams=False)
@@ -273,7 +283,9 @@ class DependencyHead(ScoreHead):
         scores = self.scores(features).squeeze(-1)
         return Dependencies(scores, lengths, projective=projective, single_root=single_root)
 
-    def _features(self, potentials: Any, dtype: npt.DTypeLike, features: Tensor, *others: object) -> dict[str, object]:
+    def _features(
+        self, potentials: Dependencies, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
         lengths = potentials.rows.lengths
         pieces = [x[:n, : n + 1].reshape(n * (n + 1), -1) for x, n in zip(features, lengths.tolist(), strict=True)]
         return _of_rows(_matrix(torch.cat(pieces), starts_of(lengths * (lengths + 1))), dtype)

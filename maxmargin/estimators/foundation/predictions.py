@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from maxmargin import inference
+from maxmargin.encode.names.vocabulary import Vocabulary
 from maxmargin.estimators.foundation.fitting import as_known
 from maxmargin.problem import IMPOSSIBLE, AnyProblem, exp_oracle, restrict, topk_oracle
 from maxmargin.runtime.dispatch import supports
@@ -51,7 +52,7 @@ def check_has(problem: AnyProblem, function: Generic, method: str) -> None:
     raise TypeError(f"{method} needs {function.__name__} of the problem, which {type(problem).__name__} lacks.")
 
 
-def agreeing(encoder: Encoder, problem: AnyProblem, known: object, name: str) -> Any:
+def agreeing(encoder: Encoder, problem: AnyProblem, known: object, name: str) -> AnyProblem:
     """A problem with only those outputs that agree with what is known of them, `name` in messages."""
     if not supports(restrict, problem):
         raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out.")
@@ -106,7 +107,7 @@ def edge_feature_names(self: StructuredModel) -> np.ndarray:
     return _names_in(getattr(find_encoder(self), "edge_vocabulary", None), "edge_feature_names_in_")
 
 
-def _names_in(vocabulary: Any, name: str) -> np.ndarray:
+def _names_in(vocabulary: Vocabulary | None, name: str) -> np.ndarray:
     if vocabulary is None or vocabulary.n_hashed is not None:
         raise AttributeError(f"{name} is only there for features that were given by name, not hashed.")
     return np.array(vocabulary.names, object)

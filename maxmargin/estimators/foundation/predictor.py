@@ -27,7 +27,7 @@ class Predictor:
         """The weights of examples, checked."""
         raise NotImplementedError
 
-    def _read(self, X: object, **data: object) -> Any:
+    def _read(self, X: object, **data: object) -> AnyProblem:
         """The problem of new examples."""
         return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
 

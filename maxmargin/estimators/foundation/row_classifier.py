@@ -10,11 +10,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_unmasked
+from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.example_checks import check_last_characters, check_sparse
 from maxmargin.estimators.foundation.arguments import Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, estimator
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
+from maxmargin.problem import AnyProblem
 from maxmargin.supervision.weak import Learned
 
 
@@ -80,9 +82,9 @@ class RowClassifier(Precision, StructuredModel):
         self._check_targets(y)
         return super()._learn(X, y, feature_names=vars(model).get("feature_names_in_"), **data)
 
-    def _set_weights(self, encoder: object, w: np.ndarray) -> None:
+    def _set_weights(self, encoder: Encoder, w: np.ndarray) -> None:
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
         super()._set_weights(encoder, w)
 
-    def _read(self, X: object, **data: object) -> Any:
+    def _read(self, X: object, **data: object) -> AnyProblem:
         return self._encoder.problem(self._check_rows(X, reset=False), **data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, ClassVar, Self, Unpack
 
@@ -187,11 +188,11 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         known |= {"loss": loss, "with_grams": self._trainer.find_solver(self, loss).needs_norms(loss)}
         return {name: value for name, value in known.items() if name in names}
 
-    def _learn(self, X: object, y: Any, **data: Any) -> Learned:
+    def _learn(self, X: object, y: object, **data: Any) -> Learned:
         """Check training data; return what they teach."""
         return self._encoder_type.learn(X, y, **{**self._arguments(), **data})
 
-    def _named_bounds(self, encoder: Any) -> Any:
+    def _named_bounds(self, encoder: Any) -> object:
         """Bounds of the weights by the names of `coef_`."""
         return getattr(self, "bounds", None)
 
@@ -202,13 +203,13 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: object) -> np.ndarray | None:
         return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))
 
-    def _as_predicted(self, y: object, data: Any) -> object:
+    def _as_predicted(self, y: object, data: Mapping[str, object]) -> object:
         """Checked true outputs in the form of predictions."""
         return y
 
     # --- weights, copies and files --------------------------------------------------------------------------------
 
-    def _set_weights(self, encoder: Any, w: np.ndarray) -> None:
+    def _set_weights(self, encoder: Encoder, w: np.ndarray) -> None:
         """Take these weights, and the encoder that knows what they are."""
         self._encoder: Any = encoder
         self._w = w

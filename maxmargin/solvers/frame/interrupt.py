@@ -25,14 +25,14 @@ class Interruptible:
         if self.is_main:
             self.previous = signal.signal(signal.SIGINT, self._handle)
 
-    def _handle(self, *_: Any) -> None:
+    def _handle(self, *_: object) -> None:
         now = time.monotonic()
         if self.pressed is not None and now - self.pressed > PATIENCE:
             raise KeyboardInterrupt
         self.pressed = now if self.pressed is None else self.pressed
         self.run.interrupted = True
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.is_main:
             signal.signal(signal.SIGINT, self.previous or signal.SIG_DFL)
             whole = getattr(self.previous, "__self__", None)

@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.lanes import (
     BLOCK,
@@ -55,7 +56,7 @@ class SumTables(NamedTuple):
     extent: np.ndarray  # (2,) the maximum and the spread of possible pairs
 
 
-def new_tables(length: int, n_labels: int, dtype: object) -> SumTables:
+def new_tables(length: int, n_labels: int, dtype: DTypeLike) -> SumTables:
     """Tables for labellings of that length."""
     rows, width = max(length, 2), padded(n_labels)
     known = aligned((1, n_labels**2), dtype)
