@@ -182,7 +182,9 @@ def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
     return boxes
 
 
-def check_box(box: object, i: int, shape: np.ndarray, smallest: Any, name: str, *, or_none: bool = False) -> np.ndarray:
+def check_box(
+    box: object, i: int, shape: np.ndarray, smallest: np.ndarray | tuple[int, int], name: str, *, or_none: bool = False
+) -> np.ndarray:
     """Check a box in image i, `name` in messages; zeros may be one that is not there."""
     sides = check_array(box, name, "a box of four integers, (top, left, bottom, right)", (4,), dtypes="iu")
     if or_none and not sides.any():

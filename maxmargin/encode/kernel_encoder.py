@@ -212,7 +212,7 @@ def make_kernel(kernel: Any, rows: Any, gamma: Any, degree: int, coef0: float) -
     return Kernel(Shape(SHAPES[kernel], float(gamma), float(coef0), int(degree)))
 
 
-def check_kernel(kernel: object, gamma: object, degree: Any, coef0: object, cache_size: object) -> None:
+def check_kernel(kernel: object, gamma: object, degree: int, coef0: object, cache_size: object) -> None:
     """Raise unless these are a kernel and its parameters."""
     if not (callable(kernel) or (isinstance(kernel, str) and kernel in KERNELS)):
         raise ValueError(f"kernel must be a function or one of {', '.join(KERNELS)}, not {quote(kernel)}.")

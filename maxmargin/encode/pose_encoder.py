@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.checks import LARGEST
@@ -71,7 +71,7 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         y: object,
         *,
         dtype: DTypeLike,
-        edges: Any,
+        edges: ArrayLike,
         n_types: int,
         reference: object,
         joint_weight: object = None,
@@ -145,7 +145,13 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         return best_outputs(problem, w).values.reshape(len(problem.width), -1)
 
     def assemble(
-        self, rows: Rows, shapes: np.ndarray, cells: np.ndarray, types: Any, joint_cost: np.ndarray, radius: np.ndarray
+        self,
+        rows: Rows,
+        shapes: np.ndarray,
+        cells: np.ndarray,
+        types: np.ndarray,
+        joint_cost: np.ndarray,
+        radius: np.ndarray,
     ) -> DeformableProblem:
         """Put the checked parts together: true cells and types, weights of joints' costs, and where these are full."""
         dtype, width = self.anchor.dtype, np.ascontiguousarray(shapes[:, 1])

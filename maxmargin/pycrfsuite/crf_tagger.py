@@ -98,7 +98,7 @@ class Tagger:
         """The labels of the model, in the order in which they occurred in training."""
         return [*map(str, self._model.classes_)]
 
-    def set(self, xseq: Any) -> None:
+    def set(self, xseq: Iterable[object]) -> None:
         """Set the sequence that `tag`, `probability` and `marginal` are of."""
         items = as_items(xseq)
         if items is not self._items:
@@ -109,7 +109,7 @@ class Tagger:
             raise ValueError("There is no sequence: call set or tag first.")
         return self._items
 
-    def tag(self, xseq: Any = None) -> list[str]:
+    def tag(self, xseq: Iterable[object] | None = None) -> list[str]:
         """The labels of a sequence, or of the one that was set before."""
         model = self._model
         if xseq is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from maxmargin.crfsuite.algorithms import TrainingLog
@@ -109,7 +109,7 @@ class Trainer:
     logparser: TrainingLog | None = None
 
     def __init__(
-        self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True
+        self, algorithm: str | None = None, params: Mapping[str, object] | None = None, verbose: bool = True
     ) -> None:
         self.verbose = verbose
         self.clear()
@@ -119,7 +119,7 @@ class Trainer:
 
     # --- data -----------------------------------------------------------------------------------------------------
 
-    def append(self, xseq: Any, yseq: Sequence[str], group: int = 0) -> None:
+    def append(self, xseq: Iterable[object], yseq: Sequence[str], group: int = 0) -> None:
         """Add a sequence: its items and its labels, in a group, which `train` may hold out."""
         items, labels = as_items(xseq), [*map(str, yseq)]
         if len(items) != len(labels):
@@ -159,7 +159,7 @@ class Trainer:
         self._check(name)
         return self._given.get(name, DEFAULTS[self._algorithm][name])
 
-    def set_params(self, params: Mapping[str, Any]) -> None:
+    def set_params(self, params: Mapping[str, object]) -> None:
         """Set parameters by name."""
         for name, value in params.items():
             self.set(name, value)
@@ -210,7 +210,7 @@ class Trainer:
         self._tell(self.on_optimization_end, f"Stopped: {crf.model_.status_.value}\n")
         self._tell(self.on_end, "\n")
 
-    def _tell(self, method: Any, log: str) -> None:
+    def _tell(self, method: Callable[..., None], log: str) -> None:
         if self.verbose:
             method(log)
 

@@ -26,7 +26,7 @@ class ItemSequence:
     [{'foo': 1.0}, {'bar:baz': 1.0, 'word:the': 1.0}]
     """
 
-    def __init__(self, pyseq: Iterable[Any]) -> None:
+    def __init__(self, pyseq: Iterable[object]) -> None:
         self._items = [_item(item, t) for t, item in enumerate(pyseq)]
 
     def items(self) -> list[dict[str, float]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,6 +69,9 @@ def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> Wo
     return VectorFile(str(path.resolve()), size, BINARY if shape.is_binary else TEXT, shape.width, hashes, places)
 
 
+Content = mmap.mmap | bytes  # of a file
+
+
 class FileShape(NamedTuple):
     """How a file has its vectors."""
 
@@ -78,7 +81,7 @@ class FileShape(NamedTuple):
     is_binary: bool
 
 
-def find_shape(data: Any, name: str) -> FileShape:
+def find_shape(data: Content, name: str) -> FileShape:
     """How a file has its vectors, by its beginning."""
     if data[:4] == FASTTEXT:
         raise ValueError(f"{name} is a model of fastText: read the .vec file that fastText writes beside it.")
@@ -113,12 +116,12 @@ def _is_line(line: bytes, width: int) -> bool:
     return len(fields) > width and all(map(is_number, fields[-width:]))
 
 
-def _line_end(data: Any, start: int) -> int:
+def _line_end(data: Content, start: int) -> int:
     end = data.find(b"\n", start)
     return len(data) if end < 0 else end
 
 
-def text_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
+def text_records(data: Content, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
     """The number, the word and the first number's place of each line."""
     start, number = shape.begin, 1 + (shape.n_words is not None)
     while start < len(data):
@@ -134,7 +137,7 @@ def text_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int, 
         start, number = end + 1, number + 1
 
 
-def binary_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
+def binary_records(data: Content, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
     """The number, the word and the vector's place of each record."""
     start = shape.begin
     for number in range(1, (shape.n_words or 0) + 1):
@@ -148,7 +151,7 @@ def binary_records(data: Any, shape: FileShape, name: str) -> Iterator[tuple[int
         start = blank + 1 + 4 * shape.width
 
 
-def _in_memory(data: Any, records: Iterator[tuple[int, bytes, int]], shape: FileShape, name: str) -> WordVectors:
+def _in_memory(data: Content, records: Iterator[tuple[int, bytes, int]], shape: FileShape, name: str) -> WordVectors:
     vectors: dict[str, np.ndarray] = {}
     for number, word, place in records:
         where = f"{name}, word {number}" if shape.is_binary else f"{name}, line {number}"
