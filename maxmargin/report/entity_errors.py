@@ -36,7 +36,7 @@ def judge_entities(true: Sequence[Entity], found: Sequence[Entity]) -> Iterator[
     --------
     >>> from maxmargin.report.entity_errors import judge_entities
     >>> [judged.error for judged in judge_entities([(0, 2, "PER"), (4, 5, "LOC")], [(0, 1, "PER"), (4, 5, "ORG")])]
-    ['boundary', 'type']
+    ['type', 'boundary']
     """
     left, others = {*true}, {*found}
     for entity in sorted(left & others):
