@@ -46,7 +46,9 @@ class KernelChainEncoder(ChainEncoder):
     support: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), compare=False)  # (S,) among all rows
 
     def joined(self, other: Any) -> Any:
-        return Encoder.joined(self, other)
+        if self != other:
+            raise ValueError("Kernel models cannot go on with other data: their weights are those of rows to train on.")
+        return self
 
     def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
         return Encoder.weights_of(self, other, w)

@@ -96,7 +96,7 @@ def test_what_cannot_go_on_says_so():
     with pytest.raises(ValueError, match="needs true outputs"):
         ChainSVM(solver=Perceptron()).fit(X, y, prior=model)
     rows = [np.ones((2, 2))]
-    with pytest.raises(ValueError, match="weights of a KernelChainSVM of other data cannot be taken over"):
+    with pytest.raises(ValueError, match="Kernel models cannot go on with other data"):
         KernelChainSVM().fit(rows, [[0, 1]]).partial_fit([np.zeros((2, 2))], [[0, 1]])
     with pytest.raises(ValueError, match="L2 regularization"):
         ChainCRF(C=np.inf).fit(X, y, prior=ChainCRF().fit(X, y))

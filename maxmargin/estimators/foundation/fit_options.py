@@ -79,13 +79,15 @@ class FitOptions(TypedDict, total=False):
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(parameter,))
 def estimator(cls: Class) -> Class:
     """Make a class with `parameter` fields an estimator: give it a constructor, complete its docstrings and `fit`."""
-    if "fit" in vars(cls):
-        _document_fit(cls.fit)  # type: ignore[attr-defined]
+    document_fit(cls)
     return has_parameters(cls, ATTRIBUTES)
 
 
-def _document_fit(method: Method) -> None:
-    """Complete the docstring and the signature of a `fit`, which say what X and y are, by its options."""
+def document_fit(cls: type) -> None:
+    """Complete the docstring and the signature of the `fit` of a class, which say what X and y are, by its options."""
+    method = vars(cls).get("fit")
+    if hasattr(method, "own_doc") or "options" not in getattr(method, "__annotations__", {}):  # as where it is a user's
+        return
     options = _options_of(method)
     entries: dict[str, list[str]] = {}
     for name, doc in options.items():
@@ -95,12 +97,12 @@ def _document_fit(method: Method) -> None:
     described.insert(n_own, ("sample_weight", "(n,) weights of the examples' losses"))
     lines = [f"{name}\n{indent(fill(f'{doc[0].upper()}{doc[1:]}.', 112), '    ')}" for name, doc in described]
     joined = "\n".join(lines)
-    method.own_doc = inspect.cleandoc(method.__doc__ or "")  # type: ignore[attr-defined]
-    method.__doc__ = f"{method.own_doc}\n{joined}\n\nReturns\n-------\nself\n"  # type: ignore[attr-defined]
+    method.own_doc = inspect.cleandoc(method.__doc__ or "")
+    method.__doc__ = f"{method.own_doc}\n{joined}\n\nReturns\n-------\nself\n"
     signature = inspect.signature(method)
     own = [argument for argument in signature.parameters.values() if argument.kind is not argument.VAR_KEYWORD]
     known = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in options]
-    method.__signature__ = signature.replace(parameters=[*own, *known])  # type: ignore[attr-defined]
+    method.__signature__ = signature.replace(parameters=[*own, *known])
 
 
 def documents_prediction(method: Method) -> Method:

@@ -13,7 +13,6 @@ from maxmargin.data.sharding import Shards, check_chunk
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.fitting import Task, prepare
 from maxmargin.features.layout import WeightLayout, layout_of
-from maxmargin.garbage import give_back
 from maxmargin.persist.spilled import SpillFile
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
@@ -45,7 +44,6 @@ def prepare_shards(
             raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
         union = task.encoder
         sizes.append(len(part_sizes(task.problem)))
-        give_back()
     ends = np.cumsum(sizes)
     weight = None if sample_weight is None else as_sample_weight(sample_weight, int(ends[-1]))
     home, kept = SpillFile(shards.folder), []
@@ -57,7 +55,6 @@ def prepare_shards(
         if task.weak is not None:
             raise ValueError(f"Shard {k} has outputs that are known in part, which need all examples in one place.")
         kept.append(home.put((task.problem, task.sample_weight)))
-        give_back()
     assert union is not None
     portions = SpilledPortions(kept, sizes)
     layout = WeightLayout(layout_of(portions.like).n_weights)

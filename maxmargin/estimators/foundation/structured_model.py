@@ -16,7 +16,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.arguments import TrainingArguments
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
-from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, document_fit, estimator
 from maxmargin.estimators.foundation.fitting import (
     Task,
     as_seed,
@@ -66,6 +66,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     _solver_options: ClassVar[tuple[str, ...]] = ()  # arguments that `solve` of the solver takes by the same names
 
     def __init_subclass__(cls) -> None:
+        document_fit(cls)  # before scikit-learn, if it is loaded, reads its signature
         super().__init_subclass__()
         register(cls, get=cls._saved, make=cls._loaded)
 
