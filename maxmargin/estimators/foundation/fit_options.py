@@ -7,7 +7,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from textwrap import fill, indent
-from typing import Annotated, TypedDict, TypeVar, dataclass_transform, get_args, get_type_hints
+from typing import Annotated, Any, TypedDict, TypeVar, dataclass_transform, get_args, get_type_hints
 
 from numpy.typing import ArrayLike
 
@@ -85,7 +85,7 @@ def estimator(cls: Class) -> Class:
 
 def document_fit(cls: type) -> None:
     """Complete the docstring and the signature of the `fit` of a class, which say what X and y are, by its options."""
-    method = vars(cls).get("fit")
+    method: Any = vars(cls).get("fit")
     if hasattr(method, "own_doc") or "options" not in getattr(method, "__annotations__", {}):  # as where it is a user's
         return
     options = _options_of(method)
