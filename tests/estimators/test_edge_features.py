@@ -41,7 +41,11 @@ def blocks():
 
 
 @pytest.mark.parametrize(
-    ("form", "way"), [(np.asarray, nullcontext), (sp.csr_array, interpreted)], ids=["dense, compiled", "sparse"]
+    ("form", "way"),
+    [
+        pytest.param(np.asarray, nullcontext, marks=pytest.mark.long, id="dense, compiled"),
+        pytest.param(sp.csr_array, interpreted, id="sparse"),
+    ],
 )
 def test_objectives_reach_the_optimum_of_brute_force(form, way):
     with way():
