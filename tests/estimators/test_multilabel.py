@@ -219,6 +219,7 @@ def odd(y):
     return np.reshape(classes % 2, (len(classes), -1)) if classes.ndim and classes.dtype.kind in "iuf" else y
 
 
+@pytest.mark.long
 def test_scikit_learn_checks():
     """All but those that need the names of classes, or compare two fits to more digits than the tolerance asks for."""
     reasons = {

@@ -240,6 +240,7 @@ def test_a_field_that_moves_is_noticed(project):
         assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache)[0] == value
 
 
+@pytest.mark.long
 def test_a_broken_entry_costs_only_compilation(project):
     cache = project / "cache"
     run_python(REPORT, project, NUMBA_CACHE_DIR=cache)
@@ -252,6 +253,7 @@ def test_a_broken_entry_costs_only_compilation(project):
     assert run_python(REPORT, project, NUMBA_CACHE_DIR=cache) == ["6.0", "0", "1"]
 
 
+@pytest.mark.long
 def test_kernels_that_make_arrays_are_loaded_with_numba_s_runtime_and_others_without(project):
     cache = project / "cache"
     report = REPORT + "    from numba.core.runtime.nrt import rtsys; print(rtsys._init)"

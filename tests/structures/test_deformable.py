@@ -67,6 +67,7 @@ def test_oracles_equal_enumeration():
     k=st.integers(1, 40),
     integer=st.booleans(),
 )
+@pytest.mark.long
 def test_random_poses(seed, shapes, n_joints, n_types, k, integer):
     problem = make_problem(np.random.default_rng(seed), shapes, n_joints, n_types, integer=integer)
     check_structure(problem, all_poses(problem), random_state=seed, k=k)

@@ -120,6 +120,7 @@ def assert_local(problem, i, mu):
 
 @pytest.mark.usefixtures("no_elimination")
 @pytest.mark.parametrize("is_compiled", [False, True])
+@pytest.mark.long
 def test_attractive_edges_of_two_states_are_cut(is_compiled):
     """Submodular in any form, not only that of Potts: erratum 7 of the papers."""
     rng = np.random.default_rng(0)
@@ -151,6 +152,7 @@ def test_impossible_parts_are_avoided():
 
 
 @pytest.mark.usefixtures("no_elimination")
+@pytest.mark.long
 def test_forests_are_solved_by_their_relaxation():
     graphs = [
         (np.zeros(5, int), [(0, 1), (2, 1), (1, 3), (4, 3)]),
@@ -282,6 +284,7 @@ def node_parts(problem, i):
 
 
 @pytest.mark.parametrize("solver", [BCFW(steps="pairwise", sampling="gap"), NSlack(), OneSlack()], ids=str)
+@pytest.mark.long
 def test_over_generating_training_minimises_the_relaxed_loss(frustrated, solver):
     """Which is that of IDAL as the temperature tends to zero: entropies of c nodes and edges are at most c."""
     exact, _, optimum = frustrated

@@ -128,6 +128,7 @@ def test_edges_lie_by_their_nodes_with_their_types_and_features():
     k=st.integers(1, 40),
     integer=st.booleans(),
 )
+@pytest.mark.long
 def test_random_graphs(seed, sizes, n_states, ties, k, integer):
     rng = np.random.default_rng(seed)
     edge_types = [EdgeType(0, 0, ties), EdgeType(0, 1), EdgeType(1, 1, ties)]

@@ -33,6 +33,7 @@ def slack_blocks(problem):
     return [(cost[:, np.newaxis] * psi, cost) for psi, cost in blocks_of(problem)]
 
 
+@pytest.mark.long
 def test_structure_of_chains():
     """Compiled and interpreted, with forbidden transitions and costs that are multiples of a third."""
     problem = random_chains(np.random.default_rng(0), [1, 2, 4, 3], 3, "dense", "float64", with_bias=True)

@@ -67,6 +67,7 @@ def test_lists_that_hold_more_are_warned_of():
         tagger.set_params(features=WindowFeatures(gazetteers={"PER": NAMES})).fit(X, Y, X_dev=dev, y_dev=tags)
 
 
+@pytest.mark.long
 def test_a_list_of_the_training_entities_does_no_harm(data_folder):
     """On real data, where such a list leaves next to nothing of the recall if it is not cross-fit."""
     train, dev = (read_document(data_folder / "wnut17" / name) for name in ("wnut17train.conll", "emerging.dev.conll"))
