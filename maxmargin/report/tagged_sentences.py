@@ -71,13 +71,14 @@ def choose_sentences(tagged: Tagged) -> tuple[list[int], int]:
     return [*worst.tolist(), *sample.tolist()], len(worst)
 
 
-def describe_sentences(tagger: ReportedTagger, tagged: Tagged, others: Sequence[Sequence[Any]] = ()) -> list[Any]:
+def describe_sentences(
+    tagger: ReportedTagger, tagged: Tagged, shown: Sequence[int], others: Sequence[Sequence[Any]] = ()
+) -> list[Any]:
     """What the page shows of sentences: lists and dicts, short names, as there are many of them.
 
     Each has its number, words, true and predicted tags with the probability of the latter, errors by type, the best
     readings, the likeliest tags of each word, and why some words have their tags; then the tags of other taggers.
     """
-    shown, _ = choose_sentences(tagged)
     sentences, losses = [tagged.X[i] for i in shown], tagged.losses
     readings = tagger.predict_topk(sentences, N_READINGS)
     index = {tag: k for k, tag in enumerate(tagged.classes)}

@@ -64,7 +64,7 @@ def report_tagger(
         sections += [show_scores(tagger, tagged), show_sentences(len(shown), n_worst, len(tagged.X))]
         if compared:
             sections.append(compare(tagger, tagged, compared))
-        data["sentences"] = describe_sentences(tagger, tagged, [*compared.values()])
+        data["sentences"] = describe_sentences(tagger, tagged, shown, [*compared.values()])
     sections.append(show_weights(tagger))
     data["features"] = strongest_by_tag(tagger)
     if tagged is not None:
