@@ -14,7 +14,7 @@ from maxmargin.solvers import BCFW, LBFGS
 from maxmargin.structures.dependencies import matrix_tree, projective
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
-from maxmargin.structures.dependencies.scalar_semirings import NEVER
+from maxmargin.structures.scalar_semirings import NEVER
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive

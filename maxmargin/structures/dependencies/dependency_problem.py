@@ -30,7 +30,7 @@ from maxmargin.structures.dependencies.dependency_parts import (
     sum_labels,
     write_tree,
 )
-from maxmargin.structures.dependencies.scalar_semirings import LogSums, pick
+from maxmargin.structures.scalar_semirings import LogSums, pick
 
 __all__ = ["NonprojectiveProblem", "ProjectiveProblem"]
 

@@ -20,7 +20,7 @@ from maxmargin.structures.dependencies.arc_tables import (
     sum_trees,
 )
 from maxmargin.structures.dependencies.matrix_tree import eliminate_range, share_all_heads, share_heads
-from maxmargin.structures.dependencies.scalar_semirings import NEVER, LogSums, Sums, pick
+from maxmargin.structures.scalar_semirings import NEVER, LogSums, Sums, pick
 
 
 @implements(find_heads, NonprojectiveProblem)

@@ -27,7 +27,7 @@ from maxmargin.structures.dependencies.arc_tables import (
     start_drawing,
     sum_trees,
 )
-from maxmargin.structures.dependencies.scalar_semirings import Best, LogSums, Sums, add, one, pick, times, zero
+from maxmargin.structures.scalar_semirings import Best, LogSums, Sums, add, one, pick, times, zero
 
 WEIGHTS, LINKED, WHOLE, ABOVE_LINKED, ABOVE_WHOLE, LEVELS = range(6)
 MOST_WORDS = 150  # whose sums cannot overflow: n words have fewer than 6.75^n trees, of weights of at most 1

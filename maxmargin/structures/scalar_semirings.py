@@ -1,4 +1,4 @@
-"""What is added and what is multiplied in the sums over trees: best scores, sums, and sums of logarithms."""
+"""What is added and what is multiplied in sums over outputs: best scores, sums, and sums of logarithms."""
 
 from __future__ import annotations
 
