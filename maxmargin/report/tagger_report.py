@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.display.figures import Curve, draw_curves, draw_table
+from maxmargin.display.markup import Markup, join, table, tag
+from maxmargin.display.page import Section, make_page
 from maxmargin.inspection import strongest_features
 from maxmargin.metrics import bootstrap, compare_taggings, entity_report, token_accuracy
 from maxmargin.metrics.calibration import reliability
 from maxmargin.metrics.entity_curves import entity_curve
-from maxmargin.report.drawing import Curve, draw_curves, draw_table
 from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
-from maxmargin.report.page import Markup, Section, join, make_page, table, tag
 from maxmargin.report.tagged_sentences import (
     MOST_EXPLAINED,
     Tagged,

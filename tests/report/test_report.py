@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import Tagger
+from maxmargin.display.figures import Curve, draw_curves
+from maxmargin.display.markup import as_json, tag
 from maxmargin.inspection import Contribution, Explanation
 from maxmargin.metrics import bootstrap, entity_curve, entity_report
-from maxmargin.report.drawing import Curve, draw_curves
 from maxmargin.report.entity_errors import ALL, RIGHT, count_errors, judge_entities
-from maxmargin.report.page import as_json, tag
 from maxmargin.report.tagged_sentences import reasons
 from maxmargin.text.schemes import Entity
 from tests.cli.conftest import input_error, run

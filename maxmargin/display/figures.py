@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.report.page import Markup, tag
+from maxmargin.display.markup import Markup, tag
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 270, 64, 16, 28, 40
 N_TICKS = 5

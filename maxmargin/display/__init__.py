@@ -1,0 +1,1 @@
+"""What people look at, as HTML: markup, small figures as SVG, and pages in one file."""
