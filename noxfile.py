@@ -52,6 +52,13 @@ def dask(session: nox.Session) -> None:
 
 
 @nox.session
+def browser(session: nox.Session) -> None:
+    """The tests that open pages in Chromium, which must be there with its driver."""
+    session.install(".[test]", "selenium")
+    session.run("pytest", "-n0", *(session.posargs or ["tests/browser"]))
+
+
+@nox.session
 def versions(session: nox.Session) -> None:
     """Runtime, chains and estimators on the oldest and the newest versions that we admit, and by plain njit."""
     session.run(".ci/versions", *session.posargs, external=True)

@@ -38,12 +38,25 @@ class Scale(NamedTuple):
 
     @property
     def ticks(self) -> np.ndarray:
-        """Numbers to mark."""
+        """Numbers to mark: powers of ten on a logarithmic axis, where there are two; else even ones."""
         powers = np.arange(np.ceil(self.low), np.floor(self.high) + 1)
-        if self.is_log and len(powers) > 1:
-            return 10.0**powers
-        even = np.linspace(self.low, self.high, N_TICKS)
-        return 10.0**even if self.is_log else even
+        if not self.is_log:
+            return even_ticks(self.low, self.high)
+        return 10.0**powers if len(powers) > 1 else even_ticks(10.0**self.low, 10.0**self.high)
+
+
+def even_ticks(low: float, high: float) -> np.ndarray:
+    """Multiples of 1, 2 or 5 times a power of ten between two numbers, up to `N_TICKS` and a few.
+
+    Examples
+    --------
+    >>> from maxmargin.display.figures import even_ticks
+    >>> even_ticks(-0.05, 1.05).round(1).tolist()
+    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    """
+    power = 10.0 ** np.floor(np.log10((high - low) / N_TICKS))
+    step = next(power * k for k in (1, 2, 5, 10) if power * k * (N_TICKS + 1) >= high - low)
+    return step * np.arange(np.ceil(low / step), np.floor(high / step) + 1) + 0.0  # none of which is -0
 
 
 def scale_of(values: np.ndarray, first: float, last: float, *, is_log: bool) -> Scale:
@@ -81,12 +94,11 @@ def draw_curves(
     for tick, y in zip(up.ticks, up.place(up.ticks), strict=True):
         marks.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=f"{y:.1f}", y2=f"{y:.1f}", class_="grid"))
         marks.append(tag("text", f"{tick:.3g}", x=LEFT - 6, y=f"{y + 4:.1f}", text_anchor="end"))
-    right = WIDTH - RIGHT
     for curve, (x, y) in zip(curves, points, strict=True):
         drawn = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across.place(x), up.place(y), strict=True))
         marks.append(tag("polyline", points=drawn, class_=f"curve {curve.style}"))
-        marks.append(tag("text", curve.name, x=right, y=14, text_anchor="end", class_=f"name {curve.style}"))
-        right -= 24 + 7 * len(curve.name)
+    names = [part for one in curves for part in (tag("tspan", one.name, class_=f"name {one.style}"), "\u2003")]
+    marks.append(tag("text", *names[:-1], x=WIDTH - RIGHT, y=14, text_anchor="end"))
     return tag("svg", *marks, viewBox=f"0 0 {WIDTH} {HEIGHT}", role="img", aria_label=name, class_="figure")
 
 

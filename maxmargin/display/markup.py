@@ -43,13 +43,14 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
 
 
 def table(titles: Iterable[object], rows: Iterable[Iterable[object]], **attributes: object) -> Markup:
-    """A table whose first column is one of titles, too."""
-    head = tag("tr", *(tag("th", title, scope="col") for title in titles))
+    """A table whose first column is one of titles, too; without titles of columns, if there are none."""
+    heads = [tag("th", title, scope="col") for title in titles]
+    head = tag("thead", tag("tr", *heads)) if heads else ""
     body = [
         tag("tr", *(tag("th", cell, scope="row") if k == 0 else tag("td", cell) for k, cell in enumerate(row)))
         for row in rows
     ]
-    return tag("div", tag("table", tag("thead", head), tag("tbody", *body), **attributes), class_="scroll", tabindex=0)
+    return tag("div", tag("table", head, tag("tbody", *body), **attributes), class_="scroll", tabindex=0)
 
 
 def as_json(value: object) -> str:

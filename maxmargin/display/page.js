@@ -13,7 +13,11 @@
     for (const child of content) if (child !== null) element.append(child);
     return element;
   }
-  const row = (kind, cells) => make("tr", null, ...cells.map((cell, k) => make(k ? "td" : kind, k ? null : { scope: "row" }, cell)));
+  const row = (name, value, style) => make("tr", null, make("th", { scope: "row" }, name), make("td", { class: "value " + (style || "") }, value));
+  const weight = (name, value) => row(name, signed(value), value > 0 ? "plus-value" : "minus-value");
+  const rows = (lines) => make("table", null, make("tbody", null, ...lines));
+  // Words, each apart from the others, whatever the directions of their letters, and what is said of them.
+  const listed = (pairs) => pairs.flatMap(([word, tag]) => [make("bdi", null, word), "/" + tag + " "]);
   const percent = (share) => (100 * share).toFixed(1) + " %";
   const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(3);
   const typeOf = (tag) => (/^[A-Za-z]-/.test(tag) ? tag.slice(2) : tag);
@@ -44,16 +48,19 @@
     pressed = button;
     button.setAttribute("aria-pressed", "true");
     const why = sentence.why[t], panel = find("why");
-    const likely = sentence.q[t].map(([k, p]) => row("th", [data.classes[k], percent(p)]));
-    const parts = [make("h3", null, "“" + sentence.w[t] + "”: " + sentence.z[t]), make("table", null, make("tbody", null, ...likely))];
+    const likely = sentence.q[t].map(([k, p]) => row(data.classes[k], percent(p)));
+    const parts = [make("h3", null, "“", make("bdi", null, sentence.w[t]), "”: " + sentence.z[t]), rows(likely)];
     if (why && why.rival === null) parts.push(make("p", null, "Nothing else is allowed here."));
     if (why && why.rival !== null) {
-      const lines = why.of.map(([of, value]) => make("tr", null, make("th", { scope: "row" }, of), make("td", { class: value > 0 ? "plus-value" : "minus-value" }, signed(value))));
-      if (why.rest[0]) lines.push(row("th", [why.rest[0] + " others", signed(why.rest[1])]));
-      lines.push(row("th", ["margin", signed(why.margin)]));
-      parts.push(make("h3", null, "Why " + why.tag + " and not " + why.rival), make("table", null, make("tbody", null, ...lines)));
+      const lines = why.of.map(([of, value]) => weight(make("bdi", null, of), value));
+      if (why.rest[0]) lines.push(row(why.rest[0] + " others", signed(why.rest[1])));
+      lines.push(row("margin", signed(why.margin)));
+      parts.push(make("h3", null, "Why " + why.tag + " and not " + why.rival), rows(lines));
     }
-    const readings = sentence.k.map((tags, k) => make("li", null, tags.map((tag, s) => ((k ? tag === sentence.k[0][s] : tag === "O") ? null : sentence.w[s] + "/" + tag)).filter(Boolean).join(" ") || "nothing", make("span", { class: "about" }, " " + signed(sentence.s[k]))));
+    const readings = sentence.k.map((tags, k) => {
+      const told = listed(tags.map((tag, s) => [sentence.w[s], tag]).filter(([, tag], s) => tag !== (k ? sentence.k[0][s] : "O")));
+      return make("li", null, ...(told.length ? told : ["nothing "]), make("span", { class: "about" }, signed(sentence.s[k])));
+    });
     parts.push(make("h3", null, "Best readings, and where others differ"), make("ol", null, ...readings));
     panel.replaceChildren(...parts);
   }
@@ -62,11 +69,12 @@
     const words = make("div", { class: "row", role: "group", "aria-label": "sentence " + (sentence.i + 1) });
     sentence.w.forEach((text, t) => {
       const truth = sentence.y[t], found = sentence.z[t], wrong = truth !== found;
-      const below = make("span", { class: "tag " + colour(found) }, found === "O" && !wrong ? "" : found);
-      below.style.opacity = String(0.45 + 0.55 * sentence.p[t]);
-      const label = text + ", " + (wrong ? "true " + truth + ", found " : "") + found + ", " + percent(sentence.p[t]);
-      const button = make("button", { type: "button", class: "word" + (wrong ? " wrong" : ""), "aria-pressed": "false", "aria-label": label, tabindex: t ? "-1" : "0" },
-        make("span", { class: "tag " + colour(truth) }, truth === "O" ? "" : truth), make("bdi", { class: "text" }, text), below);
+      const bar = make("span", { class: "sure" }), isPlain = found === "O" && !wrong;
+      bar.style.width = percent(sentence.p[t]).replace(" ", "");
+      const title = (wrong ? "true " + truth + ", found " : "") + found + ", " + percent(sentence.p[t]);
+      const button = make("button", { type: "button", class: "word" + (wrong ? " wrong" : ""), "aria-pressed": "false", title, tabindex: t ? "-1" : "0" },
+        make("span", { class: "tag " + colour(truth) }, truth === "O" ? "" : truth), make("bdi", { class: "text" }, text),
+        make("span", { class: "tag " + colour(found) }, isPlain ? "" : found), make("span", { class: "track " + colour(found) }, isPlain ? null : bar));
       button.addEventListener("click", () => showWord(sentence, t, button));
       words.append(button);
     });
@@ -80,8 +88,8 @@
     const about = "sentence " + (sentence.i + 1) + ", loss " + sentence.loss.toFixed(2) + (errors ? ", " + errors : "") + (sentence.cut ? ", cut short" : "");
     const item = make("li", null, make("div", { class: "about" }, about), words);
     sentence.o.forEach((tags, k) => {
-      const differing = tags.map((tag, t) => (tag === sentence.z[t] ? null : sentence.w[t] + "/" + tag)).filter(Boolean);
-      if (differing.length) item.append(make("div", { class: "about" }, data.others[k] + ": " + differing.join(" ")));
+      const differing = tags.map((tag, t) => [sentence.w[t], tag]).filter(([, tag], t) => tag !== sentence.z[t]);
+      if (differing.length) item.append(make("div", { class: "about" }, data.others[k] + ": ", ...listed(differing)));
     });
     return item;
   }
@@ -113,8 +121,8 @@
     const sought = find("feature").value.trim().toLowerCase();
     const cards = (data.features || []).map(([tag, few, all]) => {
       const found = (sought ? all.filter(([name]) => name.toLowerCase().includes(sought)) : all).slice(0, few);
-      const lines = found.map(([name, weight]) => make("tr", null, make("th", { scope: "row" }, name), make("td", { class: weight > 0 ? "plus-value" : "minus-value" }, signed(weight))));
-      return lines.length ? make("div", { class: "card" }, make("h4", { class: colour(tag) }, tag), make("table", null, make("tbody", null, ...lines))) : null;
+      const lines = found.map(([name, value]) => weight(make("bdi", null, name), value));
+      return lines.length ? make("div", { class: "card" }, make("h4", { class: colour(tag) }, tag), rows(lines)) : null;
     }).filter(Boolean);
     find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No feature among the strongest has that in its name.")]));
   }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin.display.figures import Curve, draw_curves, draw_table
+from maxmargin.display.fit_summary import show_curve, tell_verdict
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.page import Section, make_page
 from maxmargin.inspection import strongest_features
@@ -56,9 +57,14 @@ def report_tagger(
     command
         What made it, to be told.
     """
-    tagged = None if test is None or not len(test[0]) else tag_sentences(tagger, *test)
+    tagged = None if test is None or not any(map(len, test[0])) else tag_sentences(tagger, *test)
     compared = {} if tagged is None else {title: other.predict(tagged.X) for title, other in (others or {}).items()}
-    sections = [tell_verdict(tagger, tagged, command), show_curve(tagger)]
+    facts: list[tuple[str, object]] = [
+        ("tags", f"{len(tagger.classes_):,}" + (f", {tagger.scheme_}" if tagger.scheme_ else ""))
+    ]
+    if command is not None:
+        facts.append(("command", tag("code", command)))
+    sections = [tell_verdict(tagger.model_, tell_held_out(tagger, tagged), facts), show_curve(tagger.trace_)]
     data: dict[str, Any] = {"classes": [str(tag) for tag in tagger.classes_.tolist()], "others": [*compared]}
     if tagged is not None:
         shown, n_worst = choose_sentences(tagged)
@@ -70,55 +76,22 @@ def report_tagger(
     data["features"] = strongest_by_tag(tagger)
     if tagged is not None:
         sections.append(show_probabilities(tagger, tagged, data))
-    known = {title: part for title, part in (("train", train), ("test", test)) if part is not None and len(part[0])}
+    known = {
+        title: part for title, part in (("train", train), ("test", test)) if part is not None and any(map(len, part[0]))
+    }
     if known:
         sections.append(show_data(check_data(known)))
     return make_page(f"Report: {name}", sections, data)
 
 
-def tell_verdict(tagger: Any, tagged: Tagged | None, command: str | None) -> Section:
-    """What came of the fit, in words."""
-    model, certificate = tagger.model_, tagger.certificate_
-    trace = model.trace_
-    lines = [
-        tag("p", tag("strong", model.status_.name), f": {model.status_.value}", class_="verdict"),
-        tag(
-            "p",
-            f"What is proven of its weights: {certificate}." if np.isfinite(certificate.primal) else certificate,
-        ),
-    ]
+def tell_held_out(tagger: Any, tagged: Tagged | None) -> object:
+    """The score on held-out sentences, with its interval."""
     if tagged is None:
-        lines.append(tag("p", "There are no held-out sentences: nothing is known of sentences it was not trained on."))
-    else:
-        is_spelled = tagger.scheme_ is not None
-        interval = bootstrap(tagged.y, tagged.predicted, entities=is_spelled)
-        what = "F1 of entities" if is_spelled else "Share of right tags"
-        lines.append(tag("p", f"{what} on {len(tagged.X):,} held-out sentences: ", tag("strong", interval), "."))
-    facts = [
-        ("model", f"{type(model).__name__}, C = {model.C:g}"),
-        ("tags", f"{len(tagger.classes_):,}" + (f", {tagger.scheme_}" if tagger.scheme_ else "")),
-        ("weights", f"{model._w.size:,}"),
-        ("training", f"{trace.seconds[-1]:.1f} s, {trace.passes[-1]:.4g} passes, seed {model.random_state}"),
-    ]
-    if command is not None:
-        facts.append(("command", tag("code", command)))
-    return Section("verdict", "Verdict", join([*lines, table(("", ""), facts)]))
-
-
-def show_curve(tagger: Any) -> Section:
-    """Objective, bound and held-out score while it was trained."""
-    trace = tagger.model_.trace_
-    curves = [
-        Curve("objective", trace.passes, trace.primal, "c0"),
-        Curve("lower bound", trace.passes, trace.dual, "c1"),
-    ]
-    title = "Objective and its lower bound by passes"
-    drawn = [draw_curves(curves, "passes", "objective", name=title, log_x=True, log_y=True)]
-    if trace.has_dev_scores:
-        scores = [Curve("held-out score", trace.passes, trace.dev_score, "c2")]
-        drawn.append(draw_curves(scores, "passes", "score", name="Held-out score by passes", log_x=True))
-    note = tag("p", "The optimum lies between the two curves: where they meet, training is over.")
-    return Section("curve", "Training", join([note, *drawn]))
+        return "There are no held-out sentences: nothing is known of sentences it was not trained on."
+    is_spelled = tagger.scheme_ is not None
+    interval = bootstrap(tagged.y, tagged.predicted, entities=is_spelled)
+    what = "F1 of entities" if is_spelled else "Share of right tags"
+    return join([f"{what} on {len(tagged.X):,} held-out sentences: ", tag("strong", interval), "."])
 
 
 def show_scores(tagger: Any, tagged: Tagged) -> Section:
@@ -130,7 +103,8 @@ def show_scores(tagger: Any, tagged: Tagged) -> Section:
     rows = []
     for kind, score in [(ALL, report.overall), *report.types.items()]:
         lead = {"type": "button", "class_": "leads", "data_type": "" if kind == ALL else kind}
-        buttons = [tag("button", f"{errors[kind][error]:,}", data_error=error, **lead) for error in ERRORS]
+        counts = [(error, errors[kind][error]) for error in ERRORS]
+        buttons = [tag("button", f"{n:,}", data_error=error, **lead) if n else "0" for error, n in counts]
         shares = [f"{100 * share:.2f}" for share in (score.precision, score.recall, score.f1)]
         rows.append([kind, *shares, f"{score.n_true:,}", f"{score.n_predicted:,}", f"{score.n_right:,}", *buttons])
     titles = ("type", "precision", "recall", "F1", "true", "found", "right", *ERRORS)
@@ -146,8 +120,8 @@ def show_sentences(n_shown: int, n_worst: int, n_all: int) -> Section:
         which = f"The {n_worst:,} sentences that surprise the tagger most, and {rest}."
     note = tag(
         "p",
-        f"{which} True tags stand above the words, predicted ones below, the paler the less probable. Choose a word to "
-        f"see its likeliest tags and, of the first {MOST_EXPLAINED} wrong ones, why.",
+        f"{which} True tags stand above the words, predicted ones below, over a bar as long as they are probable. "
+        f"Choose a word to see its likeliest tags and, of the first {MOST_EXPLAINED} wrong ones, why.",
     )
     choice = tag(
         "p",
@@ -167,7 +141,12 @@ def show_sentences(n_shown: int, n_worst: int, n_all: int) -> Section:
         tag("span", "", id="count", role="status"),
         class_="choice",
     )
-    place = tag("div", tag("ol", "", id="found"), tag("aside", "", id="why", aria_live="polite"), class_="browser")
+    place = tag(
+        "div",
+        tag("ol", "", id="found"),
+        tag("aside", "", id="why", aria_live="polite", aria_label="Why", tabindex=0),
+        class_="browser",
+    )
     more = tag("button", "Show more", type="button", id="more")
     return Section("sentences", "Sentences", join([note, choice, place, more]))
 
@@ -271,7 +250,7 @@ def compare(tagger: Any, tagged: Tagged, compared: Mapping[str, Sequence[Any]]) 
                 alone[0] += a == truth != b
                 alone[1] += b == truth != a
         buttons = [
-            tag("button", f"{n:,}", type="button", class_="leads", data_error=kind, data_type=name)
+            tag("button", f"{n:,}", type="button", class_="leads", data_error=kind, data_type=name) if n else "0"
             for n, kind in zip(alone, ("only this", "only other"), strict=True)
         ]
         rows.append((name, found.second, found.first, found.difference, f"{found.p_value:.3f}", *buttons))

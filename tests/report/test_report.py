@@ -4,8 +4,6 @@ import base64
 import hashlib
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
@@ -28,7 +26,6 @@ SENTENCES = tagged_sentences()
 X = [[token[0] for token in sentence] for sentence in SENTENCES]
 Y = [[token[2] for token in sentence] for sentence in SENTENCES]
 HOSTILE = [["</script><script>alert(1)</script>", "\u202egnp", "x" * 10_000, "<b>&amp;", "ok"]]
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 spans = st.lists(st.tuples(st.integers(0, 8), st.integers(1, 3), st.sampled_from("AB")), max_size=5)
 
@@ -174,22 +171,3 @@ def test_the_command(tagger, tmp_path):
     assert "b.model" in target.read_text()
     error = input_error("report", tmp_path / "a.model", tmp_path / "test.txt", "-o", tmp_path / "test.txt")
     assert "test.txt" in error
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_the_page_opens_in_a_browser(page, tmp_path):
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
-    command = [
-        CHROMIUM,
-        *options,
-        f"--user-data-dir={tmp_path}",
-        "--enable-logging=stderr",
-        "--dump-dom",
-        page.as_uri(),
-    ]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    assert "CONSOLE" not in found.stderr  # neither errors nor refusals of the policy
-    elements = Elements(found.stdout)
-    words = [given for name, given in elements.tags if "word" in given.get("class", "").split()]
-    assert len(words) >= sum(map(len, X))
-    assert "25 of 25 sentences" in found.stdout

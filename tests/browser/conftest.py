@@ -1,0 +1,32 @@
+"""A headless Chromium; tests that need one are skipped, with the reason, where it is not."""
+
+import shutil
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+DRIVER = shutil.which("chromedriver")
+OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not there: pip install selenium")
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("there is no Chromium with its driver: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for option in OPTIONS:
+        options.add_argument(option)
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """The browser, whose console must have nothing to say in the end."""
+    chromium.get_log("browser")
+    yield chromium
+    assert chromium.get_log("browser") == []

@@ -1,0 +1,205 @@
+"""The page of a tagger as people use it: with a mouse, with keys alone, on data that means no good."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from maxmargin import Tagger
+from maxmargin.metrics import entity_curve, entity_report
+from tests.sentences import tagged_sentences
+
+SENTENCES = tagged_sentences()
+X = [[token[0] for token in sentence] for sentence in SENTENCES]
+Y = [[token[2] for token in sentence] for sentence in SENTENCES]
+HOSTILE = [["</script><script>document.title='x'</script>", "\u202egnp", "x" * 10_000, "<img src=x onerror=alert(1)>"]]
+TEST, TAGS = [*X, *HOSTILE, []], [*Y, ["O"] * 4, []]
+
+
+@pytest.fixture(scope="module")
+def taggers():
+    return Tagger().fit(X[:12], Y[:12]), Tagger().fit(X[:4], Y[:4])
+
+
+@pytest.fixture(scope="module")
+def page(taggers, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "fit.html"
+    taggers[0].report(path, TEST, TAGS, train=(X[:12], Y[:12]), others={"<small>": taggers[1]}, command="a <b>")
+    return path
+
+
+@pytest.fixture
+def opened(browser, page):
+    browser.get(page.as_uri())
+    return browser
+
+
+def find(browser, what):
+    return browser.find_elements("css selector", what)
+
+
+def text_of(browser, what):
+    (found,) = find(browser, what)
+    return found.text
+
+
+def choose(browser, what, value):
+    (found,) = find(browser, what)
+    browser.execute_script(
+        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
+        found,
+        value,
+    )
+
+
+def test_verdict(opened, taggers):
+    told = text_of(opened, "#verdict")
+    assert taggers[0].status_.name in told
+    assert str(taggers[0].certificate_) in told
+    assert "a <b>" in told
+    assert opened.title == "Report: fit"
+
+
+def test_filters(opened, taggers):
+    report = entity_report(TAGS, taggers[0].predict(TEST))
+    assert text_of(opened, "#count") == f"{len(TEST)} of {len(TEST)} sentences"
+    choose(opened, "#words", "lima")
+    assert text_of(opened, "#count") == f"{sum('Lima' in x for x in X)} of {len(TEST)} sentences"
+    choose(opened, "#words", "")
+    choose(opened, "#error", "*")
+    assert len(find(opened, "#found li")) == sum(a != b for a, b in zip(TAGS, taggers[0].predict(TEST), strict=True))
+    assert all(find(item, ".wrong") for item in find(opened, "#found li"))
+    choose(opened, "#error", "")
+    (lead,) = find(opened, "#scores button[data-error=spurious][data-type='']")
+    assert int(lead.text) == report.overall.n_predicted - report.overall.n_right
+    lead.click()
+    assert find(opened, "#error")[0].get_attribute("value") == "spurious"
+    assert all("spurious" in item.text for item in find(opened, "#found li"))
+    choose(opened, "#words", "there is no such word")
+    assert text_of(opened, "#count").startswith("0 of")
+
+
+def test_a_word_shows_why(opened, taggers):
+    word = find(opened, "#found .word.wrong")[0]
+    word.click()
+    assert word.get_attribute("aria-pressed") == "true"
+    told = text_of(opened, "#why")
+    predicted = taggers[0].predict(TEST)
+    i = len(X)
+    t = next(t for t, (a, b) in enumerate(zip(TAGS[i], predicted[i], strict=True)) if a != b)
+    found = taggers[0].explain(TEST[i], t, TAGS[i][t])
+    assert f"Why {found.label} and not {found.rival}" in told
+    assert f"margin {found.margin:+.3f}" in told
+    assert f"{found.contributions[0].of} {found.contributions[0].value:+.3f}" in told
+    values = [float(cell.text) for cell in find(opened, "#why table:last-of-type .value")]
+    assert abs(sum(values[:-1]) - values[-1]) < 1e-3 * len(values)
+
+
+def test_the_slider(opened, taggers):
+    curve = entity_curve(TAGS, taggers[0].predict_entities(TEST))
+    choose(opened, "#threshold", "0.6")
+    last = [k for k, least in enumerate(curve.thresholds) if least >= 0.6][-1]
+    shares = f"precision {100 * curve.precision[last]:.1f} %, recall {100 * curve.recall[last]:.1f} %"
+    assert text_of(opened, "#at") == f"0.60: {shares}"
+
+
+def test_features_are_searched(opened):
+    choose(opened, "#feature", "WORD=ROME")
+    assert {cell.text for cell in find(opened, "#features th")} == {"word=Rome"}
+    choose(opened, "#feature", "no such feature")
+    assert text_of(opened, "#features").startswith("No feature")
+
+
+def test_models_are_compared(opened, taggers):
+    mine, its = (tagger.predict(TEST) for tagger in taggers)
+    pairs = [[a == truth != b for truth, a, b in zip(*rows, strict=True)] for rows in zip(TAGS, mine, its, strict=True)]
+    (lead,) = find(opened, "#comparison button[data-error='only this']")
+    assert int(lead.text.replace(",", "")) == sum(map(sum, pairs))
+    lead.click()
+    assert len(find(opened, "#found li")) == sum(map(any, pairs))
+    assert all("<small>: " in item.text for item in find(opened, "#found li"))
+
+
+def test_keys_alone(opened):
+    from selenium.webdriver import ActionChains, Keys
+
+    def press(*keys):
+        ActionChains(opened).send_keys(*keys).perform()
+        return opened.switch_to.active_element
+
+    for _ in range(60):
+        if press(Keys.TAB).get_attribute("id") == "words":
+            break
+    press("Rome")
+    first = press(Keys.TAB)
+    assert "word" in first.get_attribute("class").split()
+    second = press(Keys.ARROW_RIGHT)
+    assert second.id != first.id
+    press(Keys.ENTER)
+    assert second.get_attribute("aria-pressed") == "true"
+    assert find(second, ".text")[0].text in text_of(opened, "#why h3:first-child")
+
+
+def test_hostile_text_only_shows(opened):
+    choose(opened, "#words", "document.title")
+    assert HOSTILE[0][0] in text_of(opened, "#found")
+    assert opened.title == "Report: fit"
+    assert not find(opened, "img")
+    words = [word.get_property("innerText") for word in find(opened, "#found .text")]
+    assert words == [word[:400] for word in HOSTILE[0]]
+    assert opened.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_policy_holds(chromium, page):
+    chromium.get(page.as_uri())
+    chromium.execute_script(
+        "const script = document.createElement('script'); script.textContent = \"document.title = 'run'\";"
+        "document.body.append(script); const image = document.createElement('img');"
+        "image.src = 'http://localhost:9/a.png'; document.body.append(image);"
+    )
+    assert chromium.title == "Report: fit"
+    refused = [entry["message"] for entry in chromium.get_log("browser")]
+    assert len(refused) == 2
+    assert all("Content Security Policy" in message for message in refused)
+
+
+def test_nothing_at_all(browser, tmp_path):
+    tagger = Tagger().fit([["a"]], [["O"]])
+    tagger.report(tmp_path / "a.html", [[], []], [[], []])
+    tagger.report(tmp_path / "b.html")
+    for name in ("a.html", "b.html"):
+        browser.get((tmp_path / name).as_uri())
+        assert "Verdict" in text_of(browser, "#verdict")
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The script of axe-core, from the folder AXE_CORE or from npm."""
+    folder = os.environ.get("AXE_CORE")
+    if folder is None:
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm to get axe-core by")
+        folder = tmp_path_factory.mktemp("axe")
+        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, "axe-core@4"]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("axe-core cannot be installed from npm")
+        folder = folder / "node_modules" / "axe-core"
+    with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as file:
+        return file.read()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_it_is_accessible(opened, axe, theme, width):
+    media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    find(opened, "#found .word.wrong")[0].click()
+    opened.execute_script(axe)
+    found = opened.execute_async_script("axe.run().then(arguments[0])")
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    assert not serious, json.dumps(serious, indent=1)[:4000]
+    assert opened.execute_script("return document.documentElement.scrollWidth <= innerWidth")
