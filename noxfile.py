@@ -52,10 +52,32 @@ def dask(session: nox.Session) -> None:
 
 
 @nox.session
+def arrow(session: nox.Session) -> None:
+    """The tests that need pyarrow."""
+    session.install(".[test,arrow]")
+    session.run("pytest", "-n0", *(session.posargs or ["tests/arrow"]))
+
+
+@nox.session
+def resources(session: nox.Session) -> None:
+    """The tests that need packages with classes of words and lists of names, or that use python-crfsuite."""
+    session.install(".[test,classes,names]", "usaddress", "nltk", "gruut")
+    tests = ["tests/text/test_installed.py", "tests/pycrfsuite/test_users.py"]
+    session.run("pytest", "-n0", *(session.posargs or tests))
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """The tests that open pages in Chromium, which must be there with its driver."""
     session.install(".[test]", "selenium")
     session.run("pytest", "-n0", *(session.posargs or ["tests/browser"]))
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation as a site, in build/docs: pages, reference, gallery, notebooks."""
+    session.install(".[docs]")
+    session.run("sphinx-build", "-W", "--keep-going", *session.posargs, "docs", "build/docs")
 
 
 @nox.session

@@ -9,11 +9,12 @@ oracle calls per example, those of certificates included. The cost is divided by
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, Bar, in_fresh_process, parse_arguments, print_table, report
 from benchmarks.tasks import TASKS, load_task
 
 FACTORS = (1e-3, 1e-2, 0.1, 0.25, 1.0, 10.0)  # F
@@ -96,12 +97,45 @@ def show(title: str, runs: list[Figures], passes: float) -> None:
         print_table(f"{title}: {what}", columns, rows)
 
 
+def draw(figures: list[Figures], path: Path) -> None:
+    """A row per dataset: the last gaps over the grid, with their regimes, and gaps by passes, of one run of each."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, panels = plt.subplots(
+        len(figures), 2, figsize=(13, 4.6 * len(figures)), dpi=100, layout="constrained", squeeze=False
+    )
+    for (left, right), one in zip(panels, figures, strict=True):
+        plain, *runs = one["runs"]
+        gaps = np.array([run["gap"][-1] for run in runs]).reshape(len(FACTORS), len(NUS))
+        left.imshow(np.log10(gaps), aspect="auto")
+        middle = np.sqrt(gaps.min() * gaps.max())
+        for k, run in enumerate(runs):
+            text, color = f"{run['gap'][-1]:.3f}\n{regime(run)}", "white" if run["gap"][-1] < middle else "black"
+            left.text(k % len(NUS), k // len(NUS), text, ha="center", va="center", color=color)
+        left.set_xticks(range(len(NUS)), [f"{nu:g}" for nu in NUS])
+        left.set_yticks(range(len(FACTORS)), [f"{factor:g}" for factor in FACTORS])
+        left.set(xlabel="nu", ylabel="F", title=f"{TASKS[one['data']]}: the last gap")
+        right.plot(plain["passes"], plain["gap"], label="no cache")
+        for kind in dict.fromkeys(map(regime, runs)):
+            best = min((run for run in runs if regime(run) == kind), key=lambda run: run["gap"][-1])
+            factor, nu = best["point"]
+            right.plot(best["passes"], best["gap"], label=f"{kind}: F = {factor:g}, nu = {nu:g}")
+        right.set(yscale="log", xlabel="effective passes", ylabel="duality gap", title="the best of each regime")
+        right.grid(alpha=0.3)
+        right.legend(frameon=False)
+    figure.savefig(path)
+
+
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
         ("--data", {"nargs": "+", "choices": list(TASKS), "default": ["ocr-small"]}),
         ("--n", {"type": int, "help": "train on the first n examples"}),
         ("--passes", {"type": float, "default": 100.0, "help": "effective passes of a run"}),
+        PNG,
     )
     figures, bars = [], []
     for name in arguments.data:
@@ -117,6 +151,8 @@ def main() -> None:
         claim = f"{TASKS[name]}: a lower gap with the default F and nu than without a cache"
         bars.append(Bar(claim, figure, default < plain["gap"][-1]))
         figures.append({"data": name, "runs": runs})
+    if arguments.png is not None:
+        draw(figures, arguments.png)
     report(figures, bars, arguments.json)
 
 

@@ -27,24 +27,12 @@ def least_seconds(n_rounds: int, call: Callable[[], Any]) -> float:
     return min(seconds)
 
 
-def time_loops(n_rounds: int) -> list[dict[str, Any]]:
+def time_multiplications(n_rounds: int, dtype: str = "float32") -> float:
+    """Seconds of a multiplication and addition, of numbers that never leave the registers."""
     import numpy as np
 
-    from maxmargin.arrays.lanes import LANES, fetch, fma, padded, plus, splat, store, times
+    from maxmargin.arrays.lanes import LANES, fetch, fma, plus, splat, store, times
     from maxmargin.runtime.dispatch import loop
-    from maxmargin.structures.chains import chain_dp, chain_sums
-
-    @loop
-    def find_paths(nodes, pairs, forward, arrivals, table, y, n):
-        for _ in range(n):
-            chain_dp.viterbi(nodes, pairs, forward, arrivals, table)
-            chain_dp.backtrack(pairs, forward, arrivals, nodes.shape[0], y)
-
-    @loop
-    def sum_paths(nodes, pairs, means, counts, tables, n):
-        for _ in range(n):
-            chain_sums.forward_shares(nodes, pairs, tables)
-            chain_sums.backward_shares(means, counts, tables)
 
     @loop
     def multiply_and_add(table, n):
@@ -61,10 +49,32 @@ def time_loops(n_rounds: int) -> list[dict[str, Any]]:
             a7 = fma(x, a7, x)
         store(table, 1, 0, plus(plus(plus(a0, a1), plus(a2, a3)), times(plus(a4, a5), plus(a6, a7))))
 
+    table = np.full((2, LANES), 0.5, dtype)
+    return least_seconds(n_rounds, lambda: multiply_and_add(table, 1_000_000)) / (8e6 * LANES)
+
+
+def time_loops(n_rounds: int) -> list[dict[str, Any]]:
+    import numpy as np
+
+    from maxmargin.arrays.lanes import padded
+    from maxmargin.runtime.dispatch import loop
+    from maxmargin.structures.chains import chain_dp, chain_sums
+
+    @loop
+    def find_paths(nodes, pairs, forward, arrivals, table, y, n):
+        for _ in range(n):
+            chain_dp.viterbi(nodes, pairs, forward, arrivals, table)
+            chain_dp.backtrack(nodes, pairs, forward, arrivals, y)
+
+    @loop
+    def sum_paths(nodes, pairs, means, counts, tables, n):
+        for _ in range(n):
+            chain_sums.forward_shares(nodes, pairs, tables)
+            chain_sums.backward_shares(means, counts, tables)
+
     figures, rng, length = [], np.random.default_rng(0), 20
     for dtype in ("float32", "float64"):
-        table = np.full((2, LANES), 0.5, dtype)
-        bound = least_seconds(n_rounds, lambda table=table: multiply_and_add(table, 1_000_000)) / (8e6 * LANES)
+        bound = time_multiplications(n_rounds, dtype)
         for n_labels in LABELS:
             nodes, pairs = (rng.normal(size=(rows, n_labels)).astype(dtype) for rows in (length, n_labels))
             tables = chain_sums.new_tables(length, n_labels, dtype)

@@ -209,5 +209,7 @@ def report_runs(runs: list[Any], draw: Callable[[list[Any], Path], None], argume
 def save_with_legend(figure: Any, panel: Any, path: Path) -> None:
     """Write a figure, with the lines of one of its panels explained above."""
     lines = panel.get_lines()
-    figure.legend(lines, [line.get_label() for line in lines], loc="outside upper center", ncols=4, frameon=False)
+    labels = [line.get_label() for line in lines]
+    n_columns = 4 if max(map(len, labels)) < 35 else 3
+    figure.legend(lines, labels, loc="outside upper center", ncols=n_columns, frameon=False)
     figure.savefig(path)

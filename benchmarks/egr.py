@@ -10,11 +10,21 @@ for a relative gap of 1e-3, with its constants (largest ||psi|| and number of ou
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Bar, in_fresh_process, load_ocr, parse_arguments, print_table, report
+from benchmarks.common import (
+    PNG,
+    Bar,
+    in_fresh_process,
+    load_ocr,
+    parse_arguments,
+    print_table,
+    report,
+    save_with_legend,
+)
 
 TITLES = {"ocr": "OCR-small letters", "trees": "random trees"}
 LEVELS = (0.1, 0.03, 0.01, 3e-3, 1e-3)  # relative gaps
@@ -142,6 +152,26 @@ def judge(title: str, runs: list[Run]) -> list[Bar]:
     return bars
 
 
+def draw(runs: list[Run], path: Path) -> None:
+    """A panel per problem: gaps by passes."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    problems = dict.fromkeys((run["dataset"], run["C"]) for run in runs)
+    figure, panels = plt.subplots(
+        1, len(problems), figsize=(12 * len(problems), 5), dpi=100, layout="constrained", squeeze=False
+    )
+    for panel, (name, C) in zip(panels[0], problems, strict=True):
+        for run in runs:
+            if (run["dataset"], run["C"]) == (name, C):
+                panel.plot(*zip(*run["curve"], strict=True), label=run["method"])
+        panel.set(xscale="log", yscale="log", xlabel="passes", ylabel="duality gap", title=f"{TITLES[name]}, C = {C:g}")
+        panel.grid(alpha=0.3)
+    save_with_legend(figure, panels[0, 0], path)
+
+
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
@@ -150,6 +180,7 @@ def main() -> None:
         ("--n", {"type": int, "default": 1000, "help": "train on the first so many examples"}),
         ("--passes", {"type": float, "default": 3000.0, "help": "the most passes of a method"}),
         ("--seconds", {"type": float, "default": 600.0, "help": "the most seconds of a method"}),
+        PNG,
     )
     figures: list[Run] = []
     bars: list[Bar] = []
@@ -175,6 +206,8 @@ def main() -> None:
                 ],
             )
             bars += judge(title, mine)
+    if arguments.png is not None:
+        draw(figures, arguments.png)
     report(figures, bars, arguments.json)
 
 

@@ -269,13 +269,13 @@ def draw(runs: list[Run], path: Path) -> None:
 
     names = list(dict.fromkeys(run["task"] for run in runs))
     rows = {
-        "criterion": "(P_rho - D_rho + P_rho - P*) / P*",
-        "shortfall": "(P* - D_rho(mu, xi*)) / P*",
+        "criterion": "criterion / P*",
+        "shortfall": "(P* - D(xi*)) / P*",
         "violation": "||A mu||^2",
         "accuracy": "test accuracy",
     }
     figure, panels = plt.subplots(
-        4, len(names), figsize=(4.5 * len(names), 13), dpi=100, layout="constrained", squeeze=False
+        4, len(names), figsize=(6.5 * len(names), 14), dpi=100, layout="constrained", squeeze=False
     )
     for k, name in enumerate(names):
         for panel, (column, label) in zip(panels[:, k], rows.items(), strict=True):

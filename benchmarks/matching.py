@@ -62,7 +62,7 @@ def measure(size: int) -> dict[str, float]:
     """Microseconds of each contender on problems of one size."""
     from scipy.optimize import linear_sum_assignment
 
-    from maxmargin.encode.matching_encoder import MatchingEncoder
+    from maxmargin.encode.links.matching_encoder import MatchingEncoder
 
     tables = np.random.default_rng(0).random((N_PROBLEMS, size, size))
     alone = np.full((N_PROBLEMS, size), -10.0)  # everybody is matched

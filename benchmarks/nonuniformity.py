@@ -8,7 +8,8 @@ import numpy as np
 
 from maxmargin.problem import add_output, squared_norm, true_output
 from maxmargin.runtime.dispatch import loop
-from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
+from maxmargin.solvers.block_coordinate.bcfw import BCFW
+from maxmargin.solvers.block_coordinate.block_state import BlockState
 from maxmargin.solvers.frame.limits import Limits
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.evaluation import Objective

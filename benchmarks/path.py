@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report, save_with_legend
 from benchmarks.tasks import TASKS, load_task
 
 SOLVERS = {
@@ -147,7 +147,7 @@ def draw(panels: list[tuple[str, dict[str, Figures]]], file: Path) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(len(panels), 2, figsize=(11, 4 * len(panels)), squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(len(panels), 2, figsize=(14, 4 * len(panels)), squeeze=False, layout="constrained")
     for (title, runs), row in zip(panels, axes, strict=True):
         for ax, key, label in zip(row, ("passes", "seconds"), ("effective passes", "CPU seconds"), strict=True):
             for name, run in runs.items():
@@ -155,8 +155,28 @@ def draw(panels: list[tuple[str, dict[str, Figures]]], file: Path) -> None:
             ax.set(xscale="log", xlabel="lambda", ylabel=label, title=title)
             ax.invert_xaxis()
             ax.grid(alpha=0.3)
-        row[0].legend()
+        row[1].legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)
     figure.savefig(file)
+
+
+def draw_staleness(figures: list[Figures], file: Path) -> None:
+    """A row per dataset: the gap, how far known gaps understate it, and the speed-up of Theorem 2, by passes."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    labels = {"gap": "duality gap", "ratio": "true / known gap", "speed-up": "chi^3 / chi(C)"}
+    chosen = [one for one in figures if one["part"] == "staleness"]
+    figure, axes = plt.subplots(len(chosen), 3, figsize=(14, 4.2 * len(chosen)), squeeze=False, layout="constrained")
+    for one, row in zip(chosen, axes, strict=True):
+        for ax, (key, label) in zip(row, labels.items(), strict=True):
+            for name, run in one["runs"].items():
+                ax.plot(run["passes"], run[key], label=name)
+            ax.set(xlabel="effective passes", ylabel=label, yscale="log" if key == "gap" else "linear")
+            ax.grid(alpha=0.3)
+        row[0].set_title(TASKS[one["data"]], loc="left", fontweight="bold")
+    save_with_legend(figure, axes[0, 0], file)
 
 
 def main() -> None:

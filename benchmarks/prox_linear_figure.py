@@ -10,11 +10,12 @@ of the inner solver and where it starts. Nothing but the named option differs fr
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
+from benchmarks.common import PNG, Bar, in_fresh_process, parse_arguments, print_table, report
 
 C = 1.0
 N_HIDDEN = 8
@@ -124,12 +125,35 @@ def worst_over_best(runs: dict[str, Figure]) -> float:
     return max(last) / min(last)
 
 
+def draw(figures: dict[str, dict[str, Figure]], path: Path) -> None:
+    """A panel per part of the figures: objectives by the share of oracle calls."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    n_rows = -(-len(figures) // 3)
+    figure, panels = plt.subplots(
+        n_rows, 3, figsize=(14, 4 * n_rows), dpi=100, layout="constrained", sharey=True, squeeze=False
+    )
+    for panel, (title, runs) in zip(panels.flat, figures.items(), strict=True):
+        for name, run in runs.items():
+            panel.plot(SHARES, run["objectives"], marker="o", label=name)
+        panel.set(yscale="log", xlabel="share of the oracle calls", title=title)
+        panel.grid(alpha=0.3)
+        panel.legend(frameon=False)
+    for row in panels:
+        row[0].set_ylabel("objective")
+    figure.savefig(path)
+
+
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
         ("--words", {"type": int, "default": 50, "help": "to train on"}),
         ("--passes", {"type": float, "default": 160.0, "help": "over the words, as oracle calls"}),
         ("--seeds", {"type": int, "default": 2, "help": "runs of each variant"}),
+        PNG,
     )
     figures = in_fresh_process(train_all, arguments.words, arguments.passes, arguments.seeds)
     ratios = {title: worst_over_best(runs) for title, runs in figures.items()}
@@ -140,6 +164,8 @@ def main() -> None:
         Bar("mu/k depends less on mu than mu itself", f"{adaptive:.3f} against {constant:.3f}", adaptive < constant),
         Bar("a free eta at or below the best fixed one", f"{free:.4f} against {min(fixed):.4f}", free <= min(fixed)),
     ]
+    if arguments.png is not None:
+        draw(figures, arguments.png)
     report(figures, bars, arguments.json)
 
 

@@ -3,8 +3,9 @@
 Each source is added to the defaults alone; recipes, which were chosen on held-out sentences, follow. Beside them are
 the defaults of an earlier version, and python-crfsuite with the features and penalties of its tutorials. Scores are the
 F1 of entities, or the share of right tags, in percent, with the half width of the 95 % interval of 500 bootstrap
-samples of the sentences. Own classes of words are learned from the words of all sentences of a set, installed ones are
-those of spacy-lookups-data, own names are the entities to train on: no other text is read.
+samples of the sentences. Own classes of words are learned from the words of all sentences of a set, own names are the
+entities to train on. Installed classes and cases are those of spacy-lookups-data, installed names those of mimesis (pip
+install "maxmargin[classes,names]"): no other text is read.
 """
 
 from __future__ import annotations
@@ -24,36 +25,49 @@ from benchmarks.tagging import PENALTIES, chunk_items, entity_items
 PEER, BEFORE, OURS = "python-crfsuite", "earlier defaults", "defaults"
 SOURCES: dict[str, dict[str, Any]] = {
     PEER: {},
-    BEFORE: {"affixes": 3, "tag_words": False, "C": 1.0},
+    BEFORE: {"affixes": 3, "cased_affixes": True, "tag_words": False, "C": 1.0},
     OURS: {},
     "C = 10": {"C": 10.0},
     "affixes of up to 3": {"affixes": 3},
+    "affixes as words are spelled": {"cased_affixes": True},
     "without words with tags": {"tag_words": False},
     "affixes of neighbours": {"near_affixes": 3},
     "characters": {"char_ngrams": 4},
     "spelling elsewhere": {"elsewhere": True},
     "IOBES inside": {"inside": "IOBES"},
     "own classes": {"n_classes": 256},
-    "installed classes": {"installed": "en"},
     "own names": {"own_names": True},
+    "installed classes": {"installed": ["classes"]},
+    "installed cases": {"installed": ["cases"]},
+    "installed names": {"installed": ["names"]},
     "two stages": {"two_stages": True},
     "SVM": {"svm": True},
+    "IOBES, SVM": {"inside": "IOBES", "svm": True},
     "IOBES, own classes": {"inside": "IOBES", "n_classes": 256},
+    "IOBES, installed classes": {"inside": "IOBES", "installed": ["classes"]},
     "IOBES, spelling, own classes": {"inside": "IOBES", "elsewhere": True, "n_classes": 256},
     "the same in two stages": {"inside": "IOBES", "elsewhere": True, "n_classes": 256, "two_stages": True},
     "characters, own classes": {"char_ngrams": 4, "n_classes": 256},
+    "installed classes and names": {"installed": ["classes", "names"]},
+    "all that is installed": {"installed": ["classes", "cases", "names"]},
+    "the same, recall preferred": {"installed": ["classes", "cases", "names"], "prefer": "recall"},
+}
+INSTALLED = {  # in English
+    "classes": ("classes", lambda text: {"brown": text.read_classes("spacy:en")}),
+    "cases": ("classes", lambda text: {"case": text.read_classes("spacy-case:en")}),
+    "names": ("gazetteers", lambda text: text.read_gazetteers("mimesis:all")),
 }
 SETS = ("dutch", "wnut17", "conll2000", "lines")
 ENGLISH = ("wnut17", "conll2000", "lines")
-BARS = {  # of what was named before test sentences were looked at
+BARS = {  # of the defaults, and of recipes
     "dutch": [(77.0, OURS), (79.0, "IOBES, spelling, own classes")],
-    "wnut17": [(17.0, "characters, own classes"), (24.0, "installed classes")],
-    "conll2000": [(94.2, "IOBES, own classes")],
+    "wnut17": [(17.0, "characters, own classes"), (24.0, "all that is installed")],
+    "conll2000": [(94.2, OURS), (94.2, "IOBES inside"), (94.2, "IOBES, installed classes")],
 }
 GAIN = 0.4  # of tags of LinES
 SLOWER = 3.0  # times that of the earlier defaults
 SAMPLES = 500
-OF_TAGGERS = ("inside", "two_stages")
+OF_TAGGERS = ("inside", "two_stages", "prefer")
 
 
 def train_peer(name: str, train: tuple[list, list], X: list) -> tuple[float, list]:
@@ -85,25 +99,25 @@ def lists_of(X: list, y: list) -> dict[str, list[str]]:
     return lists
 
 
-def train_ours(options: dict[str, Any], text: list, train: tuple[list, list], X: list) -> tuple[float, list]:
+def train_ours(options: dict[str, Any], words: list, train: tuple[list, list], X: list) -> tuple[float, list]:
     """CPU seconds of our training with these options, and the tags of other sentences."""
-    from maxmargin import ChainSVM, Tagger
+    from maxmargin import ChainSVM, Tagger, text
     from maxmargin.tagger.word_tagger import default_model
-    from maxmargin.text import WindowFeatures, learn_classes, read_classes
 
     options = dict(options)
     began = time.process_time()
     if "n_classes" in options:
-        options["classes"] = {"class": learn_classes(text, n_classes=options.pop("n_classes"))}
-    if "installed" in options:
-        options["classes"] = {"brown": read_classes(f"spacy:{options.pop('installed')}")}
+        options["classes"] = {"class": text.learn_classes(words, n_classes=options.pop("n_classes"))}
+    for name in options.pop("installed", []):
+        option, read = INSTALLED[name]
+        options[option] = {**options.get(option, {}), **read(text)}
     if options.pop("own_names", False):
         options["gazetteers"] = lists_of(*train)
     stages = {key: options.pop(key) for key in OF_TAGGERS if key in options}
     model = (ChainSVM(only_observed=True) if options.pop("svm", False) else default_model()).set_params(random_state=0)
     if "C" in options:
         model.set_params(C=options.pop("C"))
-    tagger = Tagger(features=WindowFeatures(**options), model=model, **stages).fit(*train)
+    tagger = Tagger(features=text.WindowFeatures(**options), model=model, **stages).fit(*train)
     return time.process_time() - began, tagger.predict(X)
 
 

@@ -7,6 +7,7 @@ import importlib
 from benchmarks.common import parse_arguments
 
 PARTS = {
+    "continuing": "benchmarks.continuing",
     "dask": "benchmarks.scale_dask",
     "shards": "benchmarks.scale_shards",
     "threads": "benchmarks.scale_threads",

@@ -65,7 +65,12 @@ def passes(name: str, shape: tuple[int, int, int]) -> Callable[[], float]:
     return both
 
 
-def measure(name: str, shape: tuple[int, int, int], repeats: int) -> tuple[float, float, float]:
+def measure(
+    passes: Callable[[str, tuple[int, int, int]], Callable[[], float]],
+    name: str,
+    shape: tuple[int, int, int],
+    repeats: int,
+) -> tuple[float, float, float]:
     """Milliseconds of CPU time, megabytes of the first pass, and the loss."""
     if name == "maxmargin":
         passes(name, (1, 2, shape[2]))()  # compiles
@@ -90,7 +95,7 @@ def main() -> None:
     )
     names = ["maxmargin", *(name for name, module in PEERS.items() if importlib.util.find_spec(module))]
     shape = tuple(options.shape)
-    found = {name: in_fresh_process(measure, name, shape, options.repeats) for name in names}
+    found = {name: in_fresh_process(measure, passes, name, shape, options.repeats) for name in names}
     columns = ("", "ms", "MB", "loss")
     print_table(f"Loss and gradient, {' x '.join(map(str, shape))}", columns, ((name, *found[name]) for name in names))
     bars = []

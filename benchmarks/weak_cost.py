@@ -49,7 +49,7 @@ def measure_pass(size: str, known: float) -> dict[str, float]:
     loss = find_loss("log")
     objectives = (
         Objective(full.problem, loss=loss),
-        LatentObjective(task.weak, task.problem, 1.0, None, None, loss=loss),
+        LatentObjective(task.weak, task.problem, 1.0, loss=loss),
     )
     w = 0.05 * np.random.default_rng(0).normal(size=objectives[0].n_weights)
     milliseconds = [1e3 * fastest(lambda objective=objective: objective.evaluate(w)) for objective in objectives]

@@ -26,7 +26,7 @@ WIDTH = 50  # features of superpixels of photographs
 FOLDS = {"horses": 3, "photographs": 1}  # that are looked at, of three
 HORSES = {"class_weight": "balanced", "tol": 0.03, "random_state": 0}
 PHOTOGRAPHS = {"interaction": "potts", "bounds": {"edges": (0, None)}, "max_passes": 90, "random_state": 0}
-STRENGTHS = {"horses": (0.1, 0.3, 1.0), "photographs": (0.03, 0.1)}  # C to choose from
+STRENGTHS = {"horses": (0.3, 1.0, 3.0, 10.0), "photographs": (0.03, 0.1)}  # C to choose from
 WEIGHTS = 0.05, 0.3, 1.0  # of images that are not labelled in full, to choose from
 
 Images = tuple[list, list, list]  # graphs, what is known of them, weights of nodes

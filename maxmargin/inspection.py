@@ -8,17 +8,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import inference
-from maxmargin.arrays.blocks import in_precision
 from maxmargin.checks import check_count
+from maxmargin.display.markup import table, tag
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder, append_biases
-from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
+from maxmargin.encode.inputs.rows import in_one_matrix, stack_rows
 from maxmargin.encode.sentences.transition_rows import read_transitions, with_constant
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.predictions import find_encoder
 from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
-from maxmargin.structures.chains.chain_problem import ChainProblem
-from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.text.token_features.named_features import is_named
 from maxmargin.wording import quote
 
@@ -81,6 +80,13 @@ class Explanation(NamedTuple):
             return f"{self.label}: nothing else is allowed"
         first = f"{self.label} and not {self.rival}: by {self.margin:.4g}"
         return "\n".join([first, *(f"{c.value:+10.4f}  {c.of}  (position {c.position})" for c in self.contributions)])
+
+    def _repr_html_(self) -> str:
+        if self.rival is None:
+            return show_in_notebook(tag("p", self))
+        told = tag("p", tag("strong", self.label), f" and not {self.rival}: by {self.margin:.4g}")
+        rows = [(f"{c.value:+.4f}", c.of, c.position) for c in self.contributions]
+        return show_in_notebook(told, table(("adds", "what", "position"), rows))
 
 
 def strongest_features(model: Estimator, label: object, k: int = 10) -> list[Weight]:
@@ -193,13 +199,11 @@ def explain(
     if not (isinstance(position, (int, np.integer)) and 0 <= position < length):
         raise ValueError(f"position must be one from 0 to {length - 1}, not {quote(position)}.")
     given: Any = {"edge_features": None if edge_features is None else [edge_features]}
-    weights, nodes = _node_weights(model), _as_dense(rows.matrix @ _node_weights(model))
+    weights = _node_weights(model)
     edge_rows, edge_weights = _edges(model, encoder, X, given["edge_features"], length)
-    edges = _as_dense(edge_rows @ edge_weights).reshape(length - 1, len(classes), len(classes))
     best = np.searchsorted(classes, model.predict(X, **given)[0])
     if rival is None:
-        problem = _with_potentials(encoder.problem(X, **given), length)
-        through = _best_through(problem, nodes, edges)[position]
+        through = _best_through(encoder.problem(X, **given), model._w, position, len(classes))
         through[best[position]] = -np.inf
         other = int(np.argmax(through))
     else:
@@ -212,11 +216,12 @@ def explain(
         return Explanation(int(position), labelling[position], None, np.inf, labelling, [], [])
     found = _of_features(encoder, rows.matrix, weights, best, second)
     found += _of_transitions(encoder, edge_rows, edge_weights, best, second)
+    found += _of_trigrams(model, classes, best, second)
     return Explanation(
         int(position),
         labelling[position],
         classes[other].item(),
-        _score(nodes, edges, best) - _score(nodes, edges, second),
+        sum(contribution.value for contribution in found),
         labelling,
         classes[second].tolist(),
         sorted((c for c in found if c.value), key=lambda c: -abs(c.value)),
@@ -245,20 +250,6 @@ def _find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
     return chain, find_encoder(chain)
 
 
-def _with_potentials(problem: ChainProblem | EdgeChainProblem, length: int) -> EdgeChainProblem:
-    """A problem of one sequence whose weights are its potentials: those of positions, and those of transitions."""
-    edge_starts = np.array([0, length - 1])
-    shared = {name: getattr(problem, name) for name in EdgeChainProblem._fields if name in problem._fields}
-    own = {
-        "features": row_features(Rows(np.eye(length), problem.starts), np.float64),
-        "edge_features": row_features(Rows(np.eye(length - 1), edge_starts), np.float64),
-        "edge_starts": edge_starts,
-        "n_features": length,
-        "n_edge_features": length - 1,
-    }
-    return in_precision(EdgeChainProblem(**{**shared, **own}), np.float64)
-
-
 def _edges(
     model: ChainSVM | ChainCRF, encoder: ChainEncoder, X: object, edge_features: object, length: int
 ) -> tuple[sp.csr_array, object]:
@@ -276,11 +267,11 @@ def _as_dense(table: Any) -> np.ndarray:
     return np.asarray(table.toarray() if sp.issparse(table) else table, np.float64)
 
 
-def _best_through(problem: EdgeChainProblem, nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """(T, L) the scores of the best labellings with each label; nothing is compiled for a single sequence."""
+def _best_through(problem: Any, w: np.ndarray, position: int, n_labels: int) -> np.ndarray:
+    """(L,) the scores of the best labellings with each label there; nothing is compiled for a single sequence."""
     with interpreted():
-        found = inference.best_through_parts(problem, np.concatenate([nodes.ravel(), edges.ravel()]))
-    return found.values[: nodes.size].reshape(nodes.shape)
+        found = inference.best_through_parts(problem, w)
+    return found.values[position * n_labels : (position + 1) * n_labels].astype(np.float64)
 
 
 def _number(encoder: ChainEncoder, label: object) -> int:
@@ -311,15 +302,15 @@ def _feature_names(encoder: ChainEncoder, which: np.ndarray) -> list[str]:
 def _of_features(
     encoder: ChainEncoder, matrix: Any, weights: Any, best: np.ndarray, second: np.ndarray
 ) -> list[Contribution]:
-    found = []
-    for t in np.flatnonzero(best != second).tolist():
-        row = sp.csr_array(matrix[[t]])
-        rows = weights[row.indices]
-        rows = rows.toarray() if sp.issparse(rows) else np.asarray(rows)
-        values = row.data * (rows[:, best[t]].astype(np.float64) - rows[:, second[t]])
-        names = _feature_names(encoder, row.indices)
-        found += [Contribution(t, name, value) for name, value in zip(names, values.tolist(), strict=True)]
-    return found
+    where = np.flatnonzero(best != second)
+    if not len(where):
+        return []
+    chosen = sp.csr_array(matrix[where])
+    positions, rows = np.repeat(where, np.diff(chosen.indptr)), _as_dense(weights[chosen.indices])
+    each = np.arange(len(positions))
+    values = chosen.data * (rows[each, best[positions]] - rows[each, second[positions]])
+    named = zip(positions.tolist(), _feature_names(encoder, chosen.indices), values.tolist(), strict=True)
+    return [Contribution(*one) for one in named]
 
 
 def _of_transitions(
@@ -343,6 +334,15 @@ def _of_transitions(
     return found
 
 
-def _score(nodes: np.ndarray, edges: np.ndarray, labels: np.ndarray) -> float:
-    between = edges[np.arange(len(labels) - 1), labels[:-1], labels[1:]]
-    return float(nodes[np.arange(len(labels)), labels].sum() + between.sum())
+def _of_trigrams(
+    model: ChainSVM | ChainCRF, classes: np.ndarray, best: np.ndarray, second: np.ndarray
+) -> list[Contribution]:
+    if model.order == 1:
+        return []
+    table, found = _as_dense(model.coef_.trigrams).reshape((len(classes),) * 3), []
+    for t in range(2, len(best)):
+        three = tuple(best[t - 2 : t + 1]), tuple(second[t - 2 : t + 1])
+        if three[0] != three[1]:
+            ours, theirs = (" -> ".join(str(classes[k]) for k in labels) for labels in three)
+            found.append(Contribution(t, f"{ours}, not {theirs}", float(table[three[0]] - table[three[1]])))
+    return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SPACE = 0.04  # between panels, of the height of their axes
 
 
-def new_axes(caller: str, size: tuple[float, float]) -> Any:
+def new_axes(caller: str, size: tuple[float, float]) -> Axes:
     """Axes of a new figure; raises where matplotlib is not installed."""
     try:
         import matplotlib.pyplot as plt
@@ -16,10 +19,10 @@ def new_axes(caller: str, size: tuple[float, float]) -> Any:
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def stack_panels(ax: Any, heights: list[float], xlabel: str) -> list[Any]:
+def stack_panels(ax: Axes, heights: list[float], xlabel: str) -> list[Axes]:
     """Panels of these heights in the place of axes, from above, which share x: nothing runs into another subplot."""
     ax.set_axis_off()
-    panels: list[Any] = []
+    panels: list[Axes] = []
     top, unit = 1.0, (1 - SPACE * (len(heights) - 1)) / sum(heights)
     for height in heights:
         panels.append(ax.inset_axes((0, top - unit * height, 1, unit * height)))

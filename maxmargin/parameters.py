@@ -93,7 +93,7 @@ def has_parameters(cls: Class, attributes: str = "") -> Class:
 
 def inherit_documentation(cls: type) -> None:
     """Let a class document the parameters that its base documents, too, where it has no other words for them."""
-    described = {**_documented(cls.__bases__[0]), **_documented(cls)}
+    described = {**_read_docstring(cls.__bases__[0]), **_read_docstring(cls)}
     if cls.__doc__ and described:
         summary, *others = _sections(cls)
         others = [section for section in others if not section.startswith(HEADER)]
@@ -104,7 +104,7 @@ def _sections(cls: type) -> list[str]:
     return re.split(r"\n\n(?=\w+\n---)", inspect.cleandoc(cls.__doc__ or ""))
 
 
-def _documented(cls: type) -> dict[str, str]:
+def _read_docstring(cls: type) -> dict[str, str]:
     """What a docstring says of parameters, by their names."""
     section = next((section for section in _sections(cls) if section.startswith(HEADER)), "")
     return {entry.partition("\n")[0]: entry for entry in re.split(r"\n(?=\S)", section.removeprefix(HEADER)) if entry}

@@ -15,7 +15,10 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 OF_SCIKIT_LEARN = re.compile("set_[a-z_]+_request|get_metadata_routing|_repr_(html|mimebundle)_")
 
@@ -60,7 +63,7 @@ class Estimator(Lone):
                 found |= {f"{name}__{inner}": held for inner, held in parameters_of(value).items()}
         return found
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change parameters, also those of parameters, as ``name__parameter``.
 
         Parameters
@@ -94,7 +97,7 @@ class Estimator(Lone):
         changed = ", ".join(f"{name}={text}" for name, text in shown.items() if text != defaults[name])
         return f"{type(self).__name__}({changed})"
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         """What scikit-learn wants to know of it."""
         from sklearn.utils import Tags, TargetTags
 
@@ -142,7 +145,7 @@ def with_parameters(name: str, value: Any, changed: dict[str, object]) -> Any:
 class SentenceTransformer(Estimator):
     """A transformer of sentences that needs no fit, into lists of features that are no table."""
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import TransformerTags
 
         tags = super().__sklearn_tags__()

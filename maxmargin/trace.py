@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from maxmargin.display.markup import tag
 from maxmargin.panels import new_axes, stack_panels
 from maxmargin.persist.registry import register, register_state
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @register
@@ -117,6 +119,7 @@ def _bounds_of(certificate: Certificate) -> dict[str, object]:
 register(Certificate, name="Certified", get=_bounds_of, make=partial(Certificate, NO_WEIGHTS))
 
 
+TITLES = ("passes", "oracle calls", "seconds", "primal", "dual", "gap", "relative")  # of what is printed
 COLUMNS = ("passes", "oracle_calls", "seconds", "primal", "dual", "gap", "cache_hits", "cache_misses", "dev_score")
 
 
@@ -214,8 +217,7 @@ class Trace:
 
     def header(self) -> str:
         """The column titles of the table."""
-        names = ("passes", "oracle calls", "seconds", "primal", "dual", "gap", "relative")
-        titles = "{:>8}  {:>12}  {:>8}  {:>13}  {:>13}  {:>9}  {:>8}".format(*names)
+        titles = "{:>8}  {:>12}  {:>8}  {:>13}  {:>13}  {:>9}  {:>8}".format(*TITLES)
         held_out = ["held out"] if self.has_dev_scores else []
         return "  ".join([titles, *(f"{name:>10}" for name in [*held_out, *self.extras])])
 
@@ -233,6 +235,16 @@ class Trace:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from maxmargin.display.fit_summary import draw_trace  # which few need
+        from maxmargin.display.notebook import show_in_notebook, show_rows
+
+        titles = [*TITLES, *(["held out"] if self.has_dev_scores else []), *self.extras]
+        rows = show_rows(titles, [self.line(k).split() for k in range(len(self))])
+        return show_in_notebook(
+            *(draw_trace(self) if len(self) else ()), rows, *(tag("p", note) for note in self.notes)
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """The trace as a pandas DataFrame (pandas is not a dependency of the library)."""
         try:
@@ -242,7 +254,7 @@ class Trace:
         names = COLUMNS if self.has_dev_scores else COLUMNS[:-1]
         return pd.DataFrame({**{name: getattr(self, name) for name in names}, **self.extras})
 
-    def plot(self, ax: object = None, x: str = "passes") -> Any:
+    def plot(self, ax: Axes | None = None, x: str = "passes") -> Axes:
         """Plot the duality gap on a logarithmic axis; below it the objective and its lower bound, and held-out scores.
 
         Parameters

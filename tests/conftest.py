@@ -1,5 +1,6 @@
 import gc
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -45,4 +46,11 @@ def words():
 def interpreted_loops():
     """Loops run as Python, where compiling them is not the point."""
     with interpreted():
+        yield
+
+
+@pytest.fixture(params=["interpreted", pytest.param("compiled", marks=pytest.mark.long)])
+def loops_either_way(request):
+    """Loops run as Python, and compiled where there is time."""
+    with interpreted() if request.param == "interpreted" else nullcontext():
         yield

@@ -30,12 +30,66 @@ def labellings(length, n_labels, allowed=None):
             yield np.array(y, np.int32)
 
 
-def matchings(n_left, n_right):
-    """All matchings: the right node of each left node, or -1, no right node twice."""
-    for y in itertools.product(range(-1, n_right), repeat=n_left):
+def matchings(n_left, n_right, complete=False):
+    """All matchings: the right node of each left node, or -1 unless complete, no right node twice."""
+    for y in itertools.product(range(0 if complete else -1, n_right), repeat=n_left):
         linked = [z for z in y if z >= 0]
         if len(set(linked)) == len(linked):
             yield np.array(y, np.int32)
+
+
+def alignments(n_left, n_right, warps=False):
+    """All monotone alignments: sets of links, of which each item has at most one or, warped, at least one."""
+    if not warps:
+        for size in range(min(n_left, n_right) + 1):
+            for left in itertools.combinations(range(n_left), size):
+                for right in itertools.combinations(range(n_right), size):
+                    yield [*zip(left, right, strict=True)]
+        return
+    ways = [[(0, 0)]]
+    while ways:
+        way = ways.pop()
+        i, j = way[-1]
+        if (i, j) == (n_left - 1, n_right - 1):
+            yield way
+        steps = [(i + 1, j + 1), (i + 1, j), (i, j + 1)]
+        ways += [[*way, (a, b)] for a, b in steps if a < n_left and b < n_right]
+
+
+def alignment_moves(links, n_left, n_right, warps=False):
+    """The moves of an alignment, 0 of both sides, 1 of the left, 2 of the right, and where each leads."""
+    moves, i, j = [], 0, 0
+    for left, right in [*links, *([] if warps else [(n_left, n_right)])]:
+        while not warps and i < left:
+            i += 1
+            moves.append((1, i, j))
+        while not warps and j < right:
+            j += 1
+            moves.append((2, i, j))
+        if left < n_left and right < n_right:
+            moves.append((0 if left + 1 > i and right + 1 > j else 1 if left + 1 > i else 2, left + 1, right + 1))
+            i, j = left + 1, right + 1
+    return moves
+
+
+def alignment_row(links, n_left, n_right, warps=False):
+    """The output of an alignment: the nodes that it gets to, times 3, plus the move, then -1."""
+    moves = alignment_moves(links, n_left, n_right, warps)
+    row = [3 * (i * (n_right + 1) + j) + move for move, i, j in moves]
+    return np.array(row + [-1] * (n_left + n_right - len(row)), np.int32)
+
+
+def alignment_parts(links, n_left, n_right, warps=False):
+    """Links, deleted and inserted items, unless warped, and how often each move comes after each other."""
+    table, turns = np.zeros((n_left, n_right)), np.zeros((3, 3))
+    for link in links:
+        table[link] = 1
+    before = 0
+    for move, _, _ in alignment_moves(links, n_left, n_right, warps):
+        turns[before, move] += 1
+        before = move
+    gaps = [] if warps else [1 - table.sum(axis=1), 1 - table.sum(axis=0)]
+    return np.concatenate([table.ravel(), *gaps, turns.ravel()])
 
 
 def dependency_trees(n, n_labels=0, single_root=True, projective=False):
@@ -44,6 +98,16 @@ def dependency_trees(n, n_labels=0, single_root=True, projective=False):
         if is_tree(heads) and (not single_root or heads.count(0) == 1) and not (projective and crossing(heads)):
             for labels in itertools.product(range(max(n_labels, 1)), repeat=n):
                 yield np.array([h * max(n_labels, 1) + label for h, label in zip(heads, labels, strict=True)], np.int32)
+
+
+def segmentations(length, limits):
+    """All segmentations of rows: the label where a segment begins, the number of labels plus it where it goes on."""
+    if length == 0:
+        yield np.zeros(0, np.int32)
+    for label, limit in enumerate(limits):
+        for size in range(1, min(limit, length) + 1):
+            for rest in segmentations(length - size, limits):
+                yield np.concatenate([[label], np.full(size - 1, len(limits) + label), rest]).astype(np.int32)
 
 
 def is_tree(heads):
@@ -61,6 +125,31 @@ def crossing(heads):
     """Whether two arcs cross."""
     spans = [(min(h, m), max(h, m)) for m, h in enumerate(heads, start=1)]
     return any(a < c < b < d for a, b in spans for c, d in spans)
+
+
+def span_trees(n, n_labels):
+    """All trees of labelled spans of n words, lists of triples of start, end and label that do not cross."""
+    spans = [(lo, hi) for lo in range(n) for hi in range(lo + 1, n + 1)]
+    for labels in itertools.product(range(-1, n_labels), repeat=len(spans)):
+        tree = [(*span, label) for span, label in zip(spans, labels, strict=True) if label >= 0]
+        if not any(a < c < b < d for a, b, _ in tree for c, d, _ in tree):
+            yield tree
+
+
+def span_output(tree, n, n_labels):
+    """The row of integers that stands for a tree: parts of its spans, binarized, from the top down."""
+    labels = {(lo, hi): label for lo, hi, label in tree}
+    numbers = {span: k for k, span in enumerate((lo, hi) for lo in range(n) for hi in range(lo + 1, n + 1))}
+
+    def write(lo, hi):
+        span = numbers[lo, hi]
+        yield span * n_labels + labels[lo, hi] if (lo, hi) in labels else len(numbers) * n_labels + span
+        if hi > lo + 1:  # the first part is the widest span that starts here, or a word
+            split = max(k for k in range(lo + 1, hi) if k == lo + 1 or (lo, k) in labels)
+            yield from write(lo, split)
+            yield from write(split, hi)
+
+    return np.array([*write(0, n)], np.int32)
 
 
 def chain_features(x, y, n_labels):

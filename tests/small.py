@@ -50,6 +50,23 @@ def matchings(rng):
     return [np.dstack([x, np.ones_like(x)]) for x in X], y, [np.ones((2, 2, 3))]
 
 
+def alignments(rng):
+    y = [[0, 1], [1, -1], [-1, 0], [0, 2], [1], [0, -1], [-1, 1], [0]]
+    X = [np.eye(3)[match] + 0.3 * rng.normal(size=(len(match), 3)) for match in y]
+    return [np.dstack([x, np.ones_like(x)]) for x in X], y, [np.ones((2, 2, 3))]
+
+
+def warped_rows(rng):
+    y = ["MM", "MD", "MI", "MMD", "MIM", "MM", "MDM", "MI"]
+    X = []
+    for moves in y:
+        left, right = np.cumsum([move != "I" for move in moves]), np.cumsum([move != "D" for move in moves])
+        places = np.arange(len(moves))
+        means = [[[places[side == k].mean()] for k in range(1, side[-1] + 1)] for side in (left, right)]
+        X.append(tuple(np.array(rows) + 0.2 * rng.normal(size=(len(rows), 1)) for rows in means))
+    return X, y, [(np.eye(2), np.eye(2))]
+
+
 def parses(rng):
     y = [[2, 0, 2], [0, 1], [2, 0], [0], [0, 1, 2], [3, 1, 0], [2, 0, 2], [0, 1]]
     X = [np.stack([np.eye(len(t) + 1)[t], np.tri(len(t), len(t) + 1)], axis=2) for t in y]
@@ -59,6 +76,31 @@ def parses(rng):
 def labelled_parses(rng):
     X, y, other = parses(rng)
     return X, [[(head, "ab"[m % 2]) for m, head in enumerate(tree)] for tree in y], other
+
+
+def segments(rng):
+    X, y, other = chains(rng)
+    whole = [[(0, min(2, len(labels)), labels[0])] for labels in y]
+    rest = [[(t, t + 1, labels[t]) for t in range(2, len(labels))] for labels in y]
+    return X, [first + later for first, later in zip(whole, rest, strict=True)], other
+
+
+def tagged(rng):
+    X, y, other = chains(rng)
+    return X, [[f"B-{labels[0]}", f"I-{labels[0]}", "O", "O"][: len(labels)] for labels in y], other
+
+
+def constituents(rng):
+    trees = [[(0, 2, "S"), (0, 1, "N")], [(0, 3, "S"), (1, 3, "N")], [(0, 1, "S")], [(0, 2, "S")]] * 2
+    X = []
+    for tree in trees:
+        n = max(end for _, end, _ in tree)
+        spans = [(lo, hi) for lo in range(n) for hi in range(lo + 1, n + 1)]
+        x = 0.3 * rng.normal(size=(len(spans), 2)) - 1
+        for *span, label in tree:
+            x[spans.index(tuple(span)), "SN".index(label)] += 3
+        X.append(x)
+    return X, trees, [np.ones((3, 3))]
 
 
 def boxes(rng):
@@ -90,11 +132,14 @@ def read_labels(problem, i, row):
 
 
 CASES = {
+    "AlignmentCRF": ({"warp": True}, warped_rows),
+    "AlignmentSVM": ({}, alignments),
     "BoxSVM": ({}, boxes),
     "CandidateCRF": ({}, candidates),
     "CandidateSVM": ({}, candidates),
     "ChainCRF": ({}, chains),
     "ChainSVM": ({}, chains),
+    "DeformableCRF": ({"edges": [(0, 1)]}, poses),
     "DeformableSVM": ({"edges": [(0, 1)], "tol": 0.01}, poses),
     "DependencyCRF": ({"projective": False}, parses),
     "DependencySVM": ({}, labelled_parses),
@@ -103,11 +148,17 @@ CASES = {
     "GraphSVM": ({}, cycles),
     "KernelChainCRF": ({}, chains),
     "KernelChainSVM": ({}, chains),
+    "KernelMulticlassSVM": ({}, classes),
+    "KernelTreeSVM": ({}, trees),
     "MatchingSVM": ({}, matchings),
     "MulticlassSVM": ({}, classes),
     "MultiLabelCRF": ({"graph": "full"}, several_labels),
     "MultiLabelSVM": ({}, several_labels),
     "ProblemModel": ({"make_problem": make_labels, "decode": read_labels}, own),
+    "SegmentCRF": ({}, tagged),
+    "SegmentSVM": ({}, segments),
+    "SpanCRF": ({}, constituents),
+    "SpanSVM": ({}, constituents),
     "StructuredSVM": ({"model": Labels()}, own),
     "TreeCRF": ({}, trees),
     "TreeSVM": ({}, trees),

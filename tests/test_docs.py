@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import maxmargin
 from maxmargin.cli import app
+from maxmargin.estimators import all_estimators
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,7 +47,14 @@ def test_the_code_of_the_readme_runs():
 
 @pytest.mark.parametrize(
     "name",
-    ["docs/guide.md", "docs/solvers.md", "docs/scale.md", "docs/taggers.md", "docs/texts.md", "docs/migrating.md"],
+    [
+        pytest.param("docs/guide.md", marks=pytest.mark.long),
+        "docs/solvers.md",
+        "docs/scale.md",
+        "docs/taggers.md",
+        "docs/texts.md",
+        "docs/migrating.md",
+    ],
 )
 def test_the_code_of_a_page_runs(name, interpreted_loops):
     found = ends(run_blocks(name))
@@ -84,6 +92,11 @@ def test_every_public_name_is_listed():
     for name in maxmargin.__all__:
         assert f"`maxmargin.{name}`" in text, name
         assert getattr(maxmargin, name).__doc__
+
+
+def test_the_page_of_choices_has_every_model():
+    text = (ROOT / "docs/choosing.md").read_text()
+    assert [name for name in all_estimators() if f"`{name}`" not in text] == []
 
 
 MODULES = [module.name for module in pkgutil.walk_packages(maxmargin.__path__, "maxmargin.")]

@@ -105,8 +105,8 @@ def test_it_is_cloned_pickled_and_saved(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"model": "crf"}, "model must be a ChainCRF or a ChainSVM, not 'crf'"),
-        ({"model": GraphSVM()}, r"model must be a ChainCRF or a ChainSVM, not GraphSVM\(\)"),
+        ({"model": "crf"}, "model must be a ChainCRF, .* or SegmentSVM, not 'crf'"),
+        ({"model": GraphSVM()}, r"model must be a ChainCRF, .* or SegmentSVM, not GraphSVM\(\)"),
         ({"features": "window"}, r"features must be a transformer, such as WindowFeatures\(\), not 'window'"),
     ],
 )

@@ -34,6 +34,13 @@ def padded(n: int) -> int:
     return -(-n // LANES) * LANES
 
 
+@helper
+def columns_of_block(begin, width):
+    """Where the four vectors of a block of columns begin; at the end of a row they overlap, or are the same."""
+    last = width - LANES
+    return min(begin, last), min(begin + LANES, last), min(begin + 2 * LANES, last), min(begin + 3 * LANES, last)
+
+
 # --- the functions in Python ----------------------------------------------------------------------------------------
 
 
@@ -186,7 +193,7 @@ def _vectors(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[A
     return found
 
 
-def _call(builder: ir.IRBuilder, name: str, result: Any, args: list[Any], flags: tuple[str, ...] = ()) -> Any:
+def _call(builder: ir.IRBuilder, name: str, result: object, args: list[Any], flags: tuple[str, ...] = ()) -> Any:
     """A call of LLVM's function of that name on vectors."""
     bits = 32 if args[-1].type.element == ir.FloatType() else 64
     kind = ir.FunctionType(result, [arg.type for arg in args])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.lanes import BLOCK, LANES, at, fetch, fma, plus, splat, store, times, upper
+from maxmargin.arrays.lanes import BLOCK, at, columns_of_block, fetch, fma, plus, splat, store, times, upper
 from maxmargin.runtime.dispatch import generic, helper, implements
 
 
@@ -56,11 +56,8 @@ implements(add_product, PlusTimes)(lambda semiring, x, y, total: fma(x, y, total
 def times_matrix(semiring, rows, s, table, n, out, t):
     """out[t] = rows[s, :n] @ table[:n]."""
     width = out.shape[1]
-    last = width - LANES
-    for c0 in range(0, width, BLOCK):  # four vectors in registers; where there are fewer, the last more than once
-        c1 = min(c0 + LANES, last)
-        c2 = min(c0 + 2 * LANES, last)
-        c3 = min(c0 + 3 * LANES, last)
+    for begin in range(0, width, BLOCK):  # four vectors in registers; where there are fewer, the last more than once
+        c0, c1, c2, c3 = columns_of_block(begin, width)
         x = at(rows, s, 0)
         even0 = product(semiring, x, fetch(table, 0, c0))
         even1 = product(semiring, x, fetch(table, 0, c1))

@@ -12,6 +12,7 @@ from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.cli.text_commands.commands import add_commands
+from maxmargin.cli.text_commands.format_options import PredictedFormat
 from maxmargin.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
@@ -100,16 +101,27 @@ def train(
     local: Annotated[
         int | None, typer.Option(min=1, help="Train in so many processes of this machine, by Dask.", metavar="N")
     ] = None,
+    parse: options.Parse = False,
+    crossing: options.Crossing = False,
 ) -> None:
     """Train a tagger on a file of tagged sentences and write it to another: entities, chunks, parts of speech.
 
     Files have a token per line, columns such as word, part of speech and tag, and blank lines between sentences; or are
-    CoNLL-U, or JSON lines with "tokens" and "tags". Ctrl-C ends the training with the best model so far.
+    CoNLL-U, or JSON lines with "tokens" and "tags". Ctrl-C ends the training with the best model so far. With --parse,
+    CoNLL-U has trees of dependencies, and the model is a parser.
     """
-    from maxmargin.cli.training import run_train
-
     given = {"C": C, "tol": tol, "max_passes": max_passes, "time_limit": time_limit, "patience": patience}
     given = {name: value for name, value in given.items() if value is not None}
+    if crossing and not parse:
+        raise typer.BadParameter("--crossing says what trees of parsers are like: it needs --parse.")
+    if parse:
+        from maxmargin.cli.text_commands.parser_training import run_train_parser
+
+        others = {"precision": precision, "from": former, "tune": tune, "shards": shards, "scheduler": scheduler}
+        run_train_parser(choices, checkpoint, {**others, "local": local}, crossing=crossing, **given)
+        return
+    from maxmargin.cli.training import run_train
+
     run_train(choices, checkpoint, precision, former, shards, scheduler, local, tune, **given)
 
 
@@ -145,13 +157,17 @@ def predict(
     model: options.Model,
     file: options.Inputs = None,
     output: options.Output = None,
-    format: options.FileFormat = None,
+    format: PredictedFormat = None,
     encoding: options.SameEncoding = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
 ) -> None:
     """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column.
 
+    A parser writes CoNLL-U with its trees.
+
     Sentences are tagged as they come: tail -f FILE | maxmargin predict MODEL. Columns of tags may be there or not.
+    Two formats are only written: html, a page to look at, and jsonl, a line of JSON for each sentence, with its tags,
+    its entities, and how probable they are.
     """
     from maxmargin.cli.predicting import run_predict
 
@@ -183,6 +199,8 @@ def evaluate(
     json: options.Json = False,
 ) -> None:
     """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences.
+
+    Or a parser: UAS and LAS, punctuation left out.
 
     maxmargin evaluate MODEL OTHER FILE compares two taggers: scores with intervals, and how likely a difference like
     theirs is by chance.
@@ -242,9 +260,33 @@ def clusters(
 
     Words that have like neighbours are in one class; a class is a path of 0 and 1 in a tree, as Brown's are.
     """
-    from maxmargin.cli.clustering import run_clusters
+    from maxmargin.cli.text_commands.clustering import run_clusters
 
     run_clusters(file, output, classes, min_count, max_passes, encoding)
+
+
+@app.command("compile")
+@reports_errors
+def compile_ahead(
+    models: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            help="Models to compile for, with commas in between: chains, crf, tagger, multiclass, trees, matchings, "
+            "graphs.",
+            metavar="NAMES",
+            show_default="all",
+        ),
+    ] = None,
+) -> None:
+    """Compile what models need before anyone waits for it, as in the image of a container.
+
+    What is compiled is kept on disk for this machine: MAXMARGIN_CACHE_DIR says where. The rest, such as that of other
+    options, is compiled when it is first needed.
+    """
+    from maxmargin.cli.compiling_ahead import run_compile
+
+    run_compile(models)
 
 
 @app.command()

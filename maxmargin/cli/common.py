@@ -91,7 +91,7 @@ def reports_errors(command: Command) -> Command:
     """A command whose bad input is told in one sentence, and that ends in good order when it is interrupted."""
 
     @wraps(command)
-    def wrapped(**options: Any) -> None:
+    def call(**options: Any) -> None:
         options = {name: value.value if isinstance(value, Enum) else value for name, value in options.items()}
         try:
             with warnings_as_messages(is_quiet=options.get("quiet", False)):
@@ -108,7 +108,7 @@ def reports_errors(command: Command) -> Command:
             say("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
 
-    return wrapped  # type: ignore[return-value]
+    return call  # type: ignore[return-value]
 
 
 @contextmanager
@@ -236,7 +236,7 @@ def writing(path: Path | None) -> Iterator[Callable[[Iterable[str]], None]]:
 
 
 @contextmanager
-def located(document: Document) -> Iterator[None]:
+def locate_errors(document: Document) -> Iterator[None]:
     """Errors about tags name the file and the line."""
     from maxmargin.text import TagError
 
@@ -278,6 +278,14 @@ def check_tagger(tagger: object, path: Path) -> Tagger:
         raise ValueError(f"{str(path)!r} holds a {type(tagger).__name__}, not a tagger of `maxmargin train`.")
     tagger._fitted()
     return tagger
+
+
+def is_parser(model: object) -> bool:
+    """Whether a model is a parser of `maxmargin train --parse`: a pipeline that ends in one of dependency trees."""
+    from maxmargin.estimators.syntax.dependency_models import DependencyModel
+
+    steps: list[tuple[str, object]] = getattr(model, "steps", [("", None)])
+    return isinstance(steps[-1][1], DependencyModel)
 
 
 def same_tokens(document: Document, tagger: Tagger | LightTagger) -> None:

@@ -51,7 +51,7 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
     )
     with before_compiling(partial(console.print, f"{COMPILING}\n")):
         _warm_up(words)
-    model = _fitted(ChainSVM(C=C, tol=1e-3, random_state=seed, verbose=1), words)
+    model = _train(ChainSVM(C=C, tol=1e-3, random_state=seed, verbose=1), words)
     relative_gap = model.trace_.gap[-1] / model.trace_.primal[-1]
     console.print(
         f"\nCertified in {model.trace_.seconds[-1]:.1f} s: no other weights lower the objective by more than ",
@@ -78,12 +78,12 @@ def run_demo(n_words: int, seed: int, plot: Path | None) -> None:
 
 def _warm_up(words: Dataset) -> None:
     """Compile, or load what an earlier run has compiled, so that the trace shows the time of training alone."""
-    model = _fitted(ChainSVM(max_passes=1), words)
+    model = _train(ChainSVM(max_passes=1), words)
     model.predict(words.X_test)
     model.predict_topk(words.X_test[:1], len(CHOICES))
 
 
-def _fitted(model: ChainSVM, words: Dataset) -> ChainSVM:
+def _train(model: ChainSVM, words: Dataset) -> ChainSVM:
     """The model, trained; Ctrl-C ends the demo, not just the training."""
     with without_warning():  # a single pass is for compiling
         model.fit(words.X_train, words.y_train)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from functools import wraps
 from importlib.util import find_spec
@@ -15,9 +15,12 @@ import typer
 
 from maxmargin.cli.common import say
 from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer
+from maxmargin.cli.text_commands.model_options import Crossing as Crossing
 from maxmargin.cli.text_commands.model_options import Inside, ModelType, Preference
+from maxmargin.cli.text_commands.model_options import Parse as Parse
 from maxmargin.cli.text_commands.model_options import Tune as Tune
 from maxmargin.cli.text_commands.outside_files import READERS
+from maxmargin.text.resources.installed_names import PREFIX as INSTALLED
 from maxmargin.text.token_features.window_options import WindowOptions
 
 FEATURES = "Features"  # a part of what --help prints
@@ -54,14 +57,14 @@ def read_separator(text: str | None) -> str | None:
     return text and text.replace("\\t", "\t")
 
 
-def titled(what: str, example: str, *, or_folder: bool = False) -> Callable[[list[str] | None], list[str]]:
-    """Check that texts are titles and what they stand for, or folders of lists, if said so."""
+def check_titles(what: str, example: str, *, or_lists: bool = False) -> Callable[[list[str] | None], list[str]]:
+    """Check that texts are titles and what they stand for, or folders and packages of lists, if said so."""
 
     def check(texts: list[str] | None) -> list[str]:
         for text in texts or []:
             title, _, value = text.partition("=")
-            if not (title and value) and not (or_folder and Path(text).is_dir()):
-                others = ", or a folder of files" if or_folder else ""
+            if not (title and value) and not (or_lists and (Path(text).is_dir() or text.startswith(INSTALLED))):
+                others = f", or a folder of files, or {INSTALLED}en" if or_lists else ""
                 raise typer.BadParameter(f"{text!r} must be a name and {what}, such as {example}{others}.")
         return texts or []
 
@@ -194,6 +197,9 @@ class Choices:
     ] = None
     tokenizer: Tokenizer = None
     type: Annotated[ModelType, typer.Option(help="Conditional random field, or structural SVM.")] = ModelType.crf
+    order: Annotated[
+        int, typer.Option(help="How many tags before it a tag depends on; 2 takes longer.", min=1, max=2)
+    ] = 1
     scheme: Annotated[
         str, typer.Option(help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules.")
     ] = "auto"
@@ -246,6 +252,12 @@ class Choices:
     features: dict[str, Any]  # parameters of the features, options of their own
     lists: list[Path]  # the files of lists that these name
 
+    def changed(self, names: Iterable[str]) -> list[str]:
+        """Which of these options, and of those of features, are not as they are by default."""
+        given = {f.name: (getattr(self, f.name), f.default) for f in fields(Choices) if f.name in names}
+        given |= {f.name: (self.features[f.name], f.default) for f in fields(WindowOptions)}
+        return [name.replace("_", "-") for name, (value, default) in given.items() if value not in (None, default)]
+
     def say(self, message: str) -> None:
         """A message, unless it was asked for quiet."""
         if not self.quiet:
@@ -254,11 +266,14 @@ class Choices:
 
 # How parameters that are no numbers are given: the type of their option, and what else there is to say of it.
 FORMS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "lists": (list[str] | None, {"callback": titled("a file", "city=cities.txt", or_folder=True), "metavar": LISTED}),
-    "classes": (list[str] | None, {"callback": titled("a file", "brown=paths.txt"), "metavar": LISTED}),
+    "lists": (
+        list[str] | None,
+        {"callback": check_titles("a file", "city=cities.txt", or_lists=True), "metavar": LISTED},
+    ),
+    "classes": (list[str] | None, {"callback": check_titles("a file", "brown=paths.txt"), "metavar": LISTED}),
     "patterns": (
         list[str] | None,
-        {"callback": titled("a regular expression", "year=[12][0-9]{3}"), "metavar": "TITLE=REGEX"},
+        {"callback": check_titles("a regular expression", "year=[12][0-9]{3}"), "metavar": "TITLE=REGEX"},
     ),
     "lengths": (Any, {"parser": read_lengths, "metavar": "N,N,...", "show_default": "4,6,10"}),
     "length": (Any, {"parser": read_length, "metavar": "LENGTH"}),
@@ -309,15 +324,15 @@ def with_choices(command: Callable[..., None], transformer: type[WindowOptions] 
     options = [*shared[:how], *features, *own, *shared[how:]]
 
     @wraps(command)
-    def wrapped(**given: Any) -> None:
+    def call(**given: Any) -> None:
         held = {option.name: given.pop(option.name) for option in shared}
         outside = {option.name: given.pop(option.name) for option in features}
         chosen, lists = read_resources(outside, transformer, held["encoding"])
         command(Choices(**held, features=chosen, lists=lists), **given)
 
-    wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {option.name: option.annotation for option in options}
-    return wrapped
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {option.name: option.annotation for option in options}
+    return call
 
 
 def _option(name: str, type_: object, default: object) -> inspect.Parameter:

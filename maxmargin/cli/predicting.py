@@ -1,4 +1,4 @@
-"""`maxmargin predict`: what a tagger makes of a file.
+"""`maxmargin predict`: what a tagger, or a parser, makes of a file.
 
 It loads little more than NumPy as long as sentences are few: `maxmargin.tagger.light_tagger`.
 """
@@ -12,7 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.cli.common import STDIN, check_tagger, find_files, keep_apart, load_tagger, same_tokens, stream, writing
+from maxmargin.cli.common import (
+    STDIN,
+    check_tagger,
+    find_files,
+    is_parser,
+    keep_apart,
+    load_tagger,
+    same_tokens,
+    stream,
+    writing,
+)
+from maxmargin.cli.text_commands.format_options import WRITTEN_ONLY
+from maxmargin.persist import load
 from maxmargin.tagger.light_tagger import LightTagger, open_tagger
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import convert_tags
@@ -23,6 +35,8 @@ if TYPE_CHECKING:
     from maxmargin.text.sentence_files.documents import Document
     from maxmargin.text.token_features.windows import Sentences
 
+NO_PROBABILITIES = "CoNLL-U has no column for probabilities."
+
 
 def run_predict(
     model: Path, given: list[Path], output: Path | None, format: str | None, encoding: str | None, probabilities: bool
@@ -31,25 +45,42 @@ def run_predict(
     sources = find_files(given)
     if output is not None and output.is_file():
         keep_apart(output, "output", [model, *sources])
-    tagger = load_tagger(model) if probabilities else load_quickly(model)
+    found = load(model) if probabilities else open_tagger(model)
+    if not isinstance(found, LightTagger) and is_parser(found):
+        from maxmargin.cli.text_commands.tree_files import run_parse
+
+        if probabilities:
+            raise ValueError(NO_PROBABILITIES)
+        run_parse(found, sources, output, format, encoding)
+        return
+    tagger = found if isinstance(found, LightTagger) else check_tagger(found, model)
+    to = format if format in WRITTEN_ONLY else None
+    format = None if to else format
     texts = format_of_texts(sources, tagger.layout, format)
     if texts is not None:
         from maxmargin.cli.text_commands.raw_text import run_tag
 
-        run_tag(model, given, output, source_format=texts, format=texts, encoding=encoding)
+        run_tag(model, given, output, source_format=texts, format=WRITTEN_ONLY[to] if to else texts, encoding=encoding)
+        return
+    if to is not None:
+        from maxmargin.cli.text_commands.found_entities import write_found
+
+        write_found(load_tagger(model), sources, output, to, encoding)
         return
     scheme: str | None = None
     with writing(output) as write:
         how = tagger.layout, format, encoding
         for document in chain.from_iterable(stream(path, *how, are_whole=tagger.asks_documents) for path in sources):
             if probabilities and document.layout.format == "conllu":
-                raise ValueError("CoNLL-U has no column for probabilities.")
+                raise ValueError(NO_PROBABILITIES)
             if not document.X:
                 write(document.lines)
                 continue
             same_tokens(document, tagger)
             tags = tagger.predict(document.X)
-            shares = None if isinstance(tagger, LightTagger) or not probabilities else _shares(tagger, document.X, tags)
+            shares = (
+                None if isinstance(tagger, LightTagger) or not probabilities else tag_shares(tagger, document.X, tags)
+            )
             scheme = scheme or _own_scheme(tagger, document)
             write(document.tagged(convert_tags(tags, scheme) if scheme else tags, shares))
 
@@ -59,12 +90,6 @@ def format_of_texts(sources: list[Path], layout: Layout | None, format: str | No
     named = {find_format(path) for path in sources if path != STDIN} & {*TEXT_FORMATS}
     usual = format or next(iter(named), None) or (layout and layout.format)
     return usual if usual in TEXT_FORMATS else None
-
-
-def load_quickly(path: Path) -> Tagger | LightTagger:
-    """The tagger in a file, for a few sentences if it can be."""
-    tagger = open_tagger(path)
-    return tagger if isinstance(tagger, LightTagger) else check_tagger(tagger, path)
 
 
 def _own_scheme(tagger: Tagger | LightTagger, document: Document) -> str | None:
@@ -78,7 +103,7 @@ def _own_scheme(tagger: Tagger | LightTagger, document: Document) -> str | None:
         return usual
 
 
-def _shares(tagger: Tagger, X: Sentences, y: list[list[object]]) -> Iterator[list[float]]:
+def tag_shares(tagger: Tagger, X: Sentences, y: list[list[object]]) -> Iterator[list[float]]:
     """The probabilities of tags."""
     index = {tag: k for k, tag in enumerate(tagger.classes_.tolist())}
     for table, tags in zip(tagger.predict_marginals(X), y, strict=True):

@@ -10,8 +10,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 
 from maxmargin.cli.terminal import Terminal
-from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.estimators.syntax.dependency_models import DependencyModel
 from maxmargin.runtime.cache import COMPILING, before_compiling
+from maxmargin.tagger.entity_scores import TaggingModel
 from maxmargin.trace import NO_WEIGHTS, Certificate, Trace
 
 INTERVAL = 5.0  # seconds between two lines that are not in a terminal; each is a tenth longer than the one before
@@ -91,7 +92,7 @@ class Progress:
         return "  ".join(parts)
 
 
-def summary(model: ChainCRF | ChainSVM) -> str:
+def summary(model: TaggingModel | DependencyModel) -> str:
     """What a training has led to."""
     passes, seconds = (model.trace_.last(name) for name in ("passes", "seconds"))
     why = f"{model.status_.name}: {model.status_.value}"

@@ -5,7 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxmargin.cli.common import STDIN, in_batches, load_tagger, print_json, read_files, same_tokens, say, show
+from maxmargin.cli.common import (
+    STDIN,
+    check_tagger,
+    in_batches,
+    is_parser,
+    load_tagger,
+    print_json,
+    read_files,
+    same_tokens,
+    say,
+    show,
+)
 from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
     Comparison,
@@ -21,6 +32,7 @@ from maxmargin.metrics import (
     sequence_accuracy,
     token_accuracy,
 )
+from maxmargin.persist import load
 from maxmargin.persist.container import MAGIC
 from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text import Document
@@ -39,8 +51,16 @@ def run_evaluate(
     precision: float | None,
     as_json: bool,
 ) -> None:
-    """Compare the tags that a tagger gives the sentences of a file with those in it."""
-    tagger = load_tagger(model)
+    """Compare the tags that a tagger gives the sentences of a file, or the trees of a parser, with those in it."""
+    found_model = load(model)
+    if is_parser(found_model):
+        from maxmargin.cli.text_commands.tree_files import run_evaluate_parser
+
+        if with_confusion or calibration or matches or precision is not None:
+            raise ValueError("--confusion, --calibration, --matches and --precision are those of tags, not of parsers.")
+        run_evaluate_parser(found_model, model, given, format, encoding, intervals=intervals, as_json=as_json)
+        return
+    tagger = check_tagger(found_model, model)
     others = [path for path in given[:1] if is_model(path)]
     document = read_files(given[len(others) :] or [STDIN], tagger.layout, format=format, encoding=encoding)
     check_tags_known(document)
@@ -79,7 +99,7 @@ def run_evaluate(
             name: value._asdict() if isinstance(value, Interval) else value
             for name, value in comparison._asdict().items()
         }
-        lines.append(_tell_comparison(comparison, model, others[0]))
+        lines.append(tell_comparison(comparison, model, others[0]))
     if precision is not None:
         entities = [*in_batches(document.X, tagger.set_params(threshold=None).predict_entities)]
         found["threshold"] = entity_curve(true, entities).threshold_for(precision)
@@ -134,7 +154,8 @@ def _shares(score: MatchScore) -> dict[str, float]:
     return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
 
 
-def _tell_comparison(comparison: Comparison, first: Path, second: Path) -> str:
+def tell_comparison(comparison: Comparison, first: Path, second: Path) -> str:
+    """A comparison of two models, as a table and a sentence."""
     width = max(len(str(first)), len(str(second)), len("difference"))
     rows = [(str(first), comparison.first), (str(second), comparison.second), ("difference", comparison.difference)]
     table = "\n".join(f"  {name:{width}}  {interval}" for name, interval in rows)

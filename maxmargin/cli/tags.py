@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from maxmargin.cli.common import located, say
+from maxmargin.cli.common import locate_errors, say
 from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text import Document, Mended, mend_tags
 from maxmargin.text.mending import spells_entities
@@ -14,7 +14,7 @@ from maxmargin.text.partial_tags import check_known, tags_in
 
 def in_scheme(document: Document, scheme: str | None, say: Callable[[str], None] = say) -> Mended:
     """The tags of a document, mended, in a scheme, or in the one that fits best; says which lines were wrong."""
-    with located(document):
+    with locate_errors(document):
         mended = mend_tags(document.y or [], scheme)
     if mended.faults:
         lines = mended.tell(
@@ -26,7 +26,7 @@ def in_scheme(document: Document, scheme: str | None, say: Callable[[str], None]
 
 def check_tags_known(document: Document) -> None:
     """Raise where a tag of a document that predictions are compared with is not known."""
-    with located(document):
+    with locate_errors(document):
         check_known(document.y or [], "y")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from maxmargin.cli.common import (
     find_files,
     keep_apart,
     load_tagger,
-    located,
+    locate_errors,
     name_of,
     print_json,
     read,
@@ -30,9 +29,11 @@ from maxmargin.cli.tags import settle_scheme
 from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
+from maxmargin.estimators.syntax.dependency_models import DependencyModel
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import check_writable
 from maxmargin.runtime.cache import COMPILING, before_compiling
+from maxmargin.tagger.entity_scores import TaggingModel
 from maxmargin.tagger.option_search import OptionSearch, search_options
 from maxmargin.tagger.word_tagger import Tagger, default_model
 from maxmargin.text import (
@@ -45,7 +46,6 @@ from maxmargin.text import (
     read_template,
 )
 from maxmargin.text.partial_tags import is_partial, tags_in
-from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.trace import Status, Trace
 from maxmargin.wording import count_of
 
@@ -59,6 +59,7 @@ KEPT = {
     "prefer",
     "min_count",
     "hashed",
+    "order",
 }  # of a former model
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
@@ -74,11 +75,16 @@ def find_target(choices: Choices, *others: Path | None) -> Path:
     return target
 
 
+def tell_threads(choices: Choices) -> None:
+    """Say on how many threads a model is trained."""
+    choices.say(f"Training on {count_of(count_threads(choices.jobs), 'thread')}: --jobs.")
+
+
 def make_tagger(choices: Choices, **options: Any) -> Tagger:
     """A tagger that is not trained yet, whose model has these options, too."""
     options |= {"min_count": choices.min_count, "n_hashed": choices.hashed}
-    options |= {"n_jobs": choices.jobs, "random_state": choices.seed}
-    choices.say(f"Training on {count_of(count_threads(choices.jobs), 'thread')}: --jobs.")
+    options |= {"n_jobs": choices.jobs, "random_state": choices.seed, "order": choices.order}
+    tell_threads(choices)
     model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
     scheme = None if choices.scheme == "none" else choices.scheme
     return Tagger(
@@ -96,10 +102,9 @@ def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures:
     """The features of words: those of a template, or of windows."""
     if choices.template is None:
         return WindowFeatures(**choices.features)
-    changed = [f.name for f in fields(WindowOptions) if choices.features[f.name] not in (None, f.default)]
-    if changed or choices.unlabelled is not None:
-        flag = changed[0].replace("_", "-") if changed else "unlabelled"
-        raise typer.BadParameter(f"--template says what features are: leave out --{flag}.")
+    changed = choices.changed(["unlabelled"])
+    if changed:
+        raise typer.BadParameter(f"--template says what features are: leave out --{changed[-1]}.")
     return read_template(choices.template, encoding=choices.encoding)
 
 
@@ -163,15 +168,13 @@ def describe(document: Document) -> str:
     return ", ".join(counts) + (f"; of {count_of(n_partial, 'token')} the tag is not known" if n_partial else "")
 
 
-def take_up(former: Path, choices: Choices, **options: Any) -> Tagger:
+def take_up(former: Path, choices: Choices, **options: object) -> Tagger:
     """A trained tagger to go on from, whose model has these options from now on."""
-    given = {f.name: (getattr(choices, f.name), f.default) for f in fields(Choices) if f.name in KEPT}
-    given |= {f.name: (choices.features[f.name], f.default) for f in fields(WindowOptions)}
-    for name, (value, default) in given.items():
-        if value not in (None, default):
-            flag = name.replace("_", "-")
-            raise typer.BadParameter(f"--from keeps type, scheme and features of {former}: leave out --{flag}.")
+    changed = choices.changed(KEPT)
+    if changed:
+        raise typer.BadParameter(f"--from keeps type, scheme and features of {former}: leave out --{changed[0]}.")
     tagger = load_tagger(former)
+    tell_threads(choices)
     tagger.model_.set_params(n_jobs=choices.jobs, random_state=choices.seed, **options)
     return tagger.set_params(scheme=tagger.scheme_)
 
@@ -201,7 +204,7 @@ def run_train(
     scheduler: str | None,
     local: int | None,
     tune: str | None,
-    **options: Any,
+    **options: object,
 ) -> None:
     """Train a tagger on a file, from the start or from a former one, here or on a cluster; write it to another."""
     if tune is not None and former is not None:
@@ -212,10 +215,8 @@ def run_train(
     X: Any
     y: Any
     if folder is not None:
-        if any(given is not None for given in (former, checkpoint, scheduler, local, tune)):
-            raise typer.BadParameter(
-                "--shards goes with none of --from, --checkpoint, --scheduler, --local and --tune."
-            )
+        if former is not None or tune is not None:
+            raise typer.BadParameter("--shards goes with neither --from nor --tune.")
         X, dev = read_shards(choices, folder, tagger)
         y, named, n_sentences = None, dev, X.n_examples
     else:
@@ -228,7 +229,7 @@ def run_train(
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     search = None
     if tune is not None:
-        with located(train if dev is None else dev):
+        with locate_errors(train if dev is None else dev):
             search = tune_options(choices, tagger, train, held_out, effort=tune, time_limit=seconds)
         tagger = search.tagger
     with find_cluster(scheduler, local) as client, Shield() as shield:
@@ -237,7 +238,10 @@ def run_train(
             shield.is_up = True
             progress(trace)
 
-        with Progress(score, is_quiet=choices.quiet) as progress, nullcontext() if named is None else located(named):
+        with (
+            Progress(score, is_quiet=choices.quiet) as progress,
+            nullcontext() if named is None else locate_errors(named),
+        ):
             with without_warning():  # `summary` says it
                 fit = tagger.fit if former is None else tagger.partial_fit
                 fit(X, y, callback=watch, checkpoint=checkpoint, client=client, **held_out)
@@ -293,16 +297,19 @@ def tell_of_lists(tagger: Tagger, say: Callable[[str], None]) -> None:
 
 def figures(tagger: Tagger, target: Path) -> dict[str, Any]:
     """What there is to know of a trained tagger."""
-    model = tagger.model_
+    found = figures_of_fit(tagger.model_, target)
+    return {**found, "scheme": tagger.scheme_, "tags": tagger.classes_.tolist()}
+
+
+def figures_of_fit(model: TaggingModel | DependencyModel, target: Path) -> dict[str, Any]:
+    """What there is to know of a fit, and of the file that the model is in."""
     return {
         "model": str(target),
-        "status": tagger.status_.name,
+        "status": model.status_.name,
         "C": model.C,
-        "objective": tagger.certificate_.primal,
-        "relative_gap": tagger.certificate_.relative_gap,
-        "passes": tagger.trace_.last("passes"),
-        "seconds": tagger.trace_.last("seconds"),
-        "scheme": tagger.scheme_,
-        "tags": tagger.classes_.tolist(),
+        "objective": model.certificate_.primal,
+        "relative_gap": model.certificate_.relative_gap,
+        "passes": model.trace_.last("passes"),
+        "seconds": model.trace_.last("seconds"),
         "features": int(model.n_features_in_),
     }

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.live import Live
 from rich.table import Table
 
-from maxmargin.cli.common import Shield, located, print_json, tell_size
+from maxmargin.cli.common import Shield, locate_errors, print_json, tell_size
 from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
@@ -61,7 +61,7 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
             choices.say(f"C {path.Cs[-1]:g}: held-out {score} {100 * path.scores[-1]:.2f}")
 
     try:
-        with located(train if dev is None else dev), before_compiling(partial(choices.say, COMPILING)):
+        with locate_errors(train if dev is None else dev), before_compiling(partial(choices.say, COMPILING)):
             path = tagger.tune(X, y, X_dev, y_dev, Cs=Cs, callback=show)
     finally:
         live.stop()

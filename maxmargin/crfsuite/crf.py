@@ -66,19 +66,17 @@ class CRF(Estimator):
     averaging : bool, default=True
         Whether "pa" returns the average of its iterates.
     linesearch, max_linesearch, calibration_eta, calibration_rate, calibration_samples, calibration_candidates,
-    calibration_max_trials
+    calibration_max_trials, variance, gamma
         Without effect: steps are found otherwise, which changes the way to the optimum, not the optimum.
-    variance, gamma
-        Those of "arow".
     verbose : bool, default=False
         Print the trace.
     model_filename : str
         A file to which `fit` writes the model and from which, before any fit, it is read: one of this library, not of
         CRFsuite.
-    keep_tempfiles
-        Without effect: there are none.
-    trainer_cls
-        Refused.
+    keep_tempfiles, trainer_cls
+        The former is without effect, as there are none; the latter is refused.
+    order : {1, 2}, default=1
+        Not there: that of `ChainCRF`.
 
     Examples
     --------
@@ -119,6 +117,7 @@ class CRF(Estimator):
     model_filename: Any = None
     keep_tempfiles: Any = False
     trainer_cls: Any = None
+    order: Any = None
 
     # --- training -------------------------------------------------------------------------------------------------
 
@@ -172,12 +171,13 @@ class CRF(Estimator):
         min_freq = _or(self.min_freq, 0)
         options: dict[str, Any] = {
             "fit_intercept": False,
-            "only_observed": _observed(
+            "only_observed": _choose_observed(
                 # a pair that does not occur is less frequent than any positive `min_freq`
                 not self.all_possible_states or min_freq > 0,
                 not self.all_possible_transitions or min_freq > 0,
             ),
             "least_observed": float(min_freq),
+            "order": _or(self.order, 1),
             "tol": _or(self.epsilon, 1e-5),
             "max_passes": _or(self.max_iterations, ITERATIONS.get(algorithm, 1e6)),
             "random_state": 0,
@@ -224,7 +224,7 @@ class CRF(Estimator):
             saved = load(self.model_filename)
             if not isinstance(saved, CRF) or not hasattr(saved, "model_"):
                 raise ValueError(f"{self.model_filename!r} holds no fitted CRF.")
-            self._learned(**saved._saved()["fitted"])
+            self._take_over(**saved._pack()["fitted"])
         if not hasattr(self, "model_"):
             raise AttributeError("This CRF is not fitted yet: call fit first.")
         return self.model_
@@ -233,14 +233,14 @@ class CRF(Estimator):
         """Write the CRF to a file, from which `maxmargin.load` makes it again."""
         save(self, path)
 
-    def _learned(self, model: Any, log: Any, classes: Any) -> Self:
+    def _take_over(self, model: Any, log: Any, classes: Any) -> Self:
         """Become a CRF that was fitted."""
         if not (isinstance(model, FrequentCRF | FrequentSVM) and sorted(classes) == model.classes_.tolist()):
             raise ValueError("what was learned is no model of these labels")
         self.model_, self.training_log_, self._labels = model, TrainingLog([dict(entry) for entry in log]), [*classes]
         return self
 
-    def _saved(self) -> dict[str, Any]:
+    def _pack(self) -> dict[str, Any]:
         """What is saved: constructor arguments and, of a fitted CRF, what it has learned."""
         fitted = None
         if hasattr(self, "model_"):
@@ -248,9 +248,9 @@ class CRF(Estimator):
         return {**self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
-    def _loaded(cls, fitted: Any, **arguments: object) -> CRF:
+    def _unpack(cls, fitted: Any, **arguments: object) -> CRF:
         """The CRF of what was saved."""
-        return cls(**arguments) if fitted is None else cls(**arguments)._learned(**fitted)
+        return cls(**arguments) if fitted is None else cls(**arguments)._take_over(**fitted)
 
     def _of_each(self, X: Items, predict: Callable[[list[Sequence[Item]]], Sequence[list]]) -> np.ndarray:
         """What a model predicts for each sequence; an empty list for those that are empty."""
@@ -276,10 +276,10 @@ class CRF(Estimator):
         model = self._fitted()
         order = [model.classes_.tolist().index(label) for label in self.classes_]
 
-        def named(table: np.ndarray) -> list[dict[Label, float]]:
+        def name_columns(table: np.ndarray) -> list[dict[Label, float]]:
             return [dict(zip(self.classes_, row, strict=True)) for row in table[:, order].tolist()]
 
-        return self._of_each(X, lambda full: [named(table) for table in model.predict_marginals(full)])
+        return self._of_each(X, lambda full: [name_columns(table) for table in model.predict_marginals(full)])
 
     def predict_marginals_single(self, xseq: Sequence[Item]) -> list[dict[Label, float]]:
         """The probabilities of the labels of one sequence."""
@@ -337,10 +337,10 @@ class CRF(Estimator):
         return len(self.attributes_)
 
 
-register(CRF, get=CRF._saved, make=CRF._loaded, name="crfsuite.CRF")
+register(CRF, get=CRF._pack, make=CRF._unpack, name="crfsuite.CRF")
 
 
-def _observed(states: bool, transitions: bool) -> bool | str:
+def _choose_observed(states: bool, transitions: bool) -> bool | str:
     """The pairs that have a weight only if they occur, as `only_observed` of models."""
     return states if states == transitions else "features" if states else "transitions"
 

@@ -30,7 +30,7 @@ Sequences = Sequence[Iterable[object]] | np.ndarray  # of labels
 def _flatten(metric: Callable[..., object], *third: str) -> Callable[..., Any]:
     """scikit-learn's metric of all labels in one row, with its options, one of which may be the third argument."""
 
-    def flat(y_true: Sequences, y_pred: Sequences, *given: object, **options: Any) -> Any:
+    def flat(y_true: Sequences, y_pred: Sequences, *given: object, **options: object) -> Any:
         rows = ([*chain.from_iterable(y)] for y in (y_true, y_pred))
         return metric(*rows, **dict(zip(third, given, strict=True)) if given else {}, **options)
 

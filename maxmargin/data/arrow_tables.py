@@ -10,7 +10,7 @@ from typing import Any
 from maxmargin.wording import quote
 
 
-def read_chunks(source: Any, x: str | Sequence[str], y: str | None, size: int) -> Iterator[tuple[Any, Any]]:
+def read_chunks(source: object, x: str | Sequence[str], y: str | None, size: int) -> Iterator[tuple[Any, Any]]:
     """Pairs (X, y) of `size` rows at most, one example each."""
     columns = [x] if isinstance(x, str) else [*x]
     wanted = columns if y is None else [*columns, y]
@@ -29,7 +29,7 @@ def _batches(source: object, columns: list[str], size: int) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise ImportError("Tables of Arrow and files of Parquet need pyarrow: pip install pyarrow.") from None
+        raise ImportError("Tables of Arrow and files of Parquet need Arrow: pip install 'maxmargin[arrow]'.") from None
     paths = [source] if isinstance(source, str | PathLike) else source
     if isinstance(paths, Sequence) and all(isinstance(path, str | PathLike) for path in paths):
         for path in paths:

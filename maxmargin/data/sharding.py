@@ -45,6 +45,8 @@ class Shards(Sequence[Shard]):
     ----------
     n_examples : int
         The number of examples in all shards.
+    readers : list of functions
+        Each reads a shard.
     layout : Layout or None
         Where the files of sentences had tokens and tags, if the shards were read from such.
 
@@ -64,15 +66,17 @@ class Shards(Sequence[Shard]):
 
     def __init__(self, folder: Location) -> None:
         shards, more = read_manifest(folder)
-        self._read: Sequence[Callable[[], Shard]] = [partial(_stored, folder, shard) for shard in shards]
+        self.readers: Sequence[Callable[[], Shard]] = [partial(_read_stored, folder, shard) for shard in shards]
         self._sizes: list[int | None] = [shard["examples"] for shard in shards]
         self.folder: Path | None = Path(folder)
         self.layout = None if more is None else Layout(**more)
 
     @classmethod
-    def _made_of(cls, read: Sequence[Callable[[], Shard]], sizes: list[int | None], like: Shards | None = None) -> Self:
+    def _make_of(
+        cls, readers: Sequence[Callable[[], Shard]], sizes: list[int | None], like: Shards | None = None
+    ) -> Self:
         shards = cls.__new__(cls)
-        shards._read, shards._sizes = read, sizes
+        shards.readers, shards._sizes = readers, sizes
         shards.folder, shards.layout = (None, None) if like is None else (like.folder, like.layout)
         shards._whole = like
         return shards
@@ -139,7 +143,7 @@ class Shards(Sequence[Shard]):
         ends = np.linspace(0, n, n_shards + 1).astype(int).tolist()
         bounds = [*pairwise(ends)]
         read = [partial(lambda lo, hi: Shard(X[lo:hi], None if y is None else y[lo:hi]), lo, hi) for lo, hi in bounds]
-        return cls._made_of(read, [hi - lo for lo, hi in bounds])
+        return cls._make_of(read, [hi - lo for lo, hi in bounds])
 
     @classmethod
     def from_files(
@@ -190,7 +194,7 @@ class Shards(Sequence[Shard]):
         folder: Location | None = None,
         size: int = SENTENCES,
     ) -> Self:
-        """Read tables of Arrow, or files of Parquet, with an example in each row; needs pyarrow.
+        """Read tables of Arrow, or files of Parquet, with an example in each row; needs the extra `arrow`.
 
         Parameters
         ----------
@@ -225,7 +229,7 @@ class Shards(Sequence[Shard]):
 
     def __len__(self) -> int:
         """The number of shards."""
-        return len(self._read)
+        return len(self.readers)
 
     @overload
     def __getitem__(self, k: int) -> Shard: ...
@@ -233,22 +237,27 @@ class Shards(Sequence[Shard]):
     def __getitem__(self, k: slice) -> Shards: ...
     def __getitem__(self, k: int | slice) -> Shard | Shards:
         if isinstance(k, slice):
-            return self._made_of(self._read[k], self._sizes[k], like=self)
-        return self._read[k]()
+            return self._make_of(self.readers[k], self._sizes[k], like=self)
+        return self.readers[k]()
 
     def __iter__(self) -> Iterator[Shard]:
-        return (read() for read in self._read)
+        return (read() for read in self.readers)
 
     def __repr__(self) -> str:
         return f"<Shards: {count_of(len(self), 'shard')}, {count_of(self.n_examples, 'example')}>"
 
-    def map(self, change: Callable[[int, Shard], Shard]) -> Shards:
-        """The same shards, each changed by a function of its number and what is in it, whenever it is read."""
-        read = [partial(lambda k, shard: change(k, shard()), k, shard) for k, shard in enumerate(self._read)]
-        return self._made_of(read, self._sizes, like=self)
+    def map(self, change: Callable[..., Shard], *values: Sequence[object]) -> Shards:
+        """The same shards, each changed whenever it is read, by a function of it and its own of each of the values."""
+        own = [*zip(*values, strict=True)] or [()] * len(self)
+        readers = [partial(_read_changed, change, *both) for both in zip(self.readers, own, strict=True)]
+        return self._make_of(readers, self._sizes, like=self)
 
 
-def _stored(folder: Location, shard: dict[str, object]) -> Shard:
+def _read_changed(change: Callable[..., Shard], read: Callable[[], Shard], values: Sequence[object]) -> Shard:
+    return change(read(), *values)
+
+
+def _read_stored(folder: Location, shard: dict[str, object]) -> Shard:
     return Shard(*read_shard(folder, shard))
 
 

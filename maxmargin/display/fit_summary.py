@@ -35,7 +35,7 @@ def tell_training(model: Any) -> list[tuple[str, object]]:
     ]
 
 
-def tell_verdict(model: Any, held_out: object, more: Iterable[tuple[str, object]] = ()) -> Section:
+def tell_verdict(model: object, held_out: object, more: Iterable[tuple[str, object]] = ()) -> Section:
     """What came of the fit of a model, in words: its status, its certificate, what is known of held-out examples."""
     facts = table((), [*tell_training(model), *more])
     return Section("verdict", "Verdict", join([*tell_fit(model), tag("p", held_out), facts]))

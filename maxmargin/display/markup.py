@@ -6,6 +6,8 @@ import html
 import json
 from collections.abc import Iterable
 
+VOID = {"img", "input", "meta"}  # elements without an end
+
 
 class Markup(str):
     """Text that is markup already."""
@@ -39,7 +41,8 @@ def tag(name: str, *content: object, **attributes: object) -> Markup:
         for key, value in attributes.items()
         if value is not None and value is not False
     ]
-    return Markup(f"<{name}{''.join(given)}>{join(content)}</{name}>")
+    end = "" if name in VOID else f"{join(content)}</{name}>"
+    return Markup(f"<{name}{''.join(given)}>{end}")
 
 
 def table(titles: Iterable[object], rows: Iterable[Iterable[object]], **attributes: object) -> Markup:

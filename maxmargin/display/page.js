@@ -22,7 +22,7 @@
   const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(3);
   const typeOf = (tag) => (/^[A-Za-z]-/.test(tag) ? tag.slice(2) : tag);
 
-  const types = [...new Set(data.classes.map(typeOf))].filter((type) => type !== "O").sort();
+  const types = [...new Set((data.classes || []).map(typeOf))].filter((type) => type !== "O").sort();
   const colour = (tag) => (tag === "O" ? "" : "t" + (Math.max(types.indexOf(typeOf(tag)), 0) % 8));
 
   const sentences = data.sentences || [];
@@ -117,6 +117,30 @@
     refresh();
   }
 
+  // The examples of a model, which are drawn already.
+  if (find("drawn")) {
+    const examples = [...find("drawn").children];
+    let fault = null;
+    const showExamples = () => {
+      const text = find("text").value.trim().toLowerCase(), isWrong = find("wrong").checked;
+      examples.forEach((one) => {
+        one.hidden = Boolean((isWrong && !one.dataset.wrong) || (text && !one.textContent.toLowerCase().includes(text))
+          || (fault && !(one.dataset.faults || "").split("\n").includes(fault)));
+      });
+      find("count").textContent = examples.filter((one) => !one.hidden).length + " of " + examples.length + " examples" + (fault ? ": " + fault : "");
+      find("all").hidden = !(fault || text || isWrong);
+    };
+    ["text", "wrong"].forEach((id) => find(id).addEventListener("input", showExamples));
+    find("all").addEventListener("click", () => { fault = null; find("text").value = ""; find("wrong").checked = false; showExamples(); find("text").focus(); });
+    document.querySelectorAll("[data-fault]").forEach((button) => button.addEventListener("click", () => {
+      fault = button.dataset.fault;
+      showExamples();
+      find("examples").scrollIntoView();
+      find("all").focus();
+    }));
+    showExamples();
+  }
+
   function showFeatures() {
     const sought = find("feature").value.trim().toLowerCase();
     const cards = (data.features || []).map(([tag, few, all]) => {
@@ -127,6 +151,18 @@
     find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No feature among the strongest has that in its name.")]));
   }
   if (find("feature")) { find("feature").addEventListener("input", showFeatures); showFeatures(); }
+
+  // The entities of texts, which are marked already.
+  if (find("least")) {
+    const marks = [...document.querySelectorAll(".entity")];
+    const showLeast = () => {
+      const least = Number(find("least").value);
+      marks.forEach((mark) => mark.classList.toggle("below", Number(mark.dataset.p ?? 1) < least));
+      find("left").textContent = least.toFixed(2) + ": " + marks.filter((mark) => !mark.matches(".below")).length + " of " + marks.length + " entities";
+    };
+    find("least").addEventListener("input", showLeast);
+    showLeast();
+  }
 
   function showThreshold() {
     const least = Number(find("threshold").value), points = data.curve.filter(([at]) => at >= least), last = points[points.length - 1];

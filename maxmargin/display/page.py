@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import NamedTuple
 
 from maxmargin.display.markup import Markup, as_json, escape, join, tag
+from maxmargin.persist.files import Location, replacing
 
 
 class Section(NamedTuple):
@@ -23,7 +25,9 @@ def make_page(title: str, sections: Iterable[Section], data: Mapping[str, object
     """The whole page; scripts find `data` in the element "figures"."""
     sections = [*sections]
     style, script = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; base-uri 'none'"
+    )
     links = [tag("a", section.title, href=f"#{section.name}") for section in sections]
     parts = [
         tag("section", tag("h2", section.title, id=f"{section.name}-title"), section.body, id=section.name)
@@ -46,7 +50,19 @@ def make_page(title: str, sections: Iterable[Section], data: Mapping[str, object
         tag("script", Markup(as_json(data)), type="application/json", id="figures"),
         tag("script", Markup(script)),
     )
-    return f'<!DOCTYPE html>\n<html lang="en">{tag("head", head)}{body}</html>\n'
+    page = f'<!DOCTYPE html>\n<html lang="en">{tag("head", head)}{body}</html>\n'
+    return page.encode("utf-8", "replace").decode("utf-8")  # which has no halves of surrogate pairs
+
+
+def write_page(path: Location, page: str) -> None:
+    """Write a page as a whole, in place of what is there; raises an OSError of one sentence where that fails."""
+    try:
+        with replacing(path) as file:
+            file.write(page.encode("utf-8"))
+    except OSError as error:
+        if error.strerror is None:
+            raise
+        raise type(error)(f"{os.fspath(path)!r} cannot be written: {error.strerror}.") from error
 
 
 def _hash(text: str) -> str:

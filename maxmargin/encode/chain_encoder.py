@@ -6,15 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from maxmargin.arrays.blocks import Blocks, as_blocks
+from maxmargin.arrays.blocks import Blocks, as_blocks, places_in
+from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import check_array, find_labels, flatten_weights, locate
+from maxmargin.encode.inputs.example_checks import find_labels, flatten_weights
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.names.vocabulary import Vocabulary, learn_names
@@ -27,15 +28,22 @@ from maxmargin.encode.partial.annotations import (
 from maxmargin.encode.partial.completions import complete_paths
 from maxmargin.encode.partial.cost_tables import read_transition_costs
 from maxmargin.encode.sentences.transition_rows import learn_transitions, read_transitions, with_constant
+from maxmargin.encode.sequences.transition_rules import (
+    check_feasible,
+    check_transitions,
+    scheme_penalties,
+    transition_penalties,
+)
 from maxmargin.features import ConstantFeatures
-from maxmargin.problem import IMPOSSIBLE
+from maxmargin.problem import IMPOSSIBLE, all_true_outputs
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
+from maxmargin.structures.chains.sparse_chain_problem import sparse_chain, with_chain
+from maxmargin.structures.chains.sparse_transitions import Transitions, are_few, list_transitions
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import LabelSupervision
 from maxmargin.supervision.shares import expect_share
 from maxmargin.supervision.weak import Learned
-from maxmargin.text.schemes import fitting_scheme, read_tags, scheme_named, scheme_table, violation
 from maxmargin.wording import quote
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
@@ -97,12 +105,17 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
             X, edge_features, rows.lengths, min_count=min_count, n_hashed=n_hashed
         )
         if edges is not None and cls is not ChainEncoder:
-            raise TypeError("edge_features must be None: only ChainSVM and ChainCRF have features of transitions.")
+            raise TypeError(
+                "edge_features must be None: only ChainSVM and ChainCRF of order 1 have features of transitions."
+            )
         if former is not None and edge_vocabulary != former.edge_vocabulary:
             raise ValueError("edge_features must have the names that they had before.")
         is_stacked = lengths is not None
         annotated = learn_annotations(y, rows.lengths, rows.starts, "sequence", is_stacked=is_stacked, former=labels)
         classes = annotated.classes
+        if isinstance(allowed_transitions, str):
+            check_choice("allowed_transitions", allowed_transitions, ("observed",))
+            allowed_transitions = observed_transitions(annotated, rows.starts)
         penalty = transition_penalties(allowed_transitions, classes, dtype)
         if annotated.allowed is None:
             check_transitions(penalty, annotated.labels, rows.starts, classes)
@@ -121,13 +134,14 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         if only_observed:
             occurring = occurring_labels(annotated, rows.starts, edges)
             encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
+        encoder = encoder.remember(annotated, rows.starts)
         if former is not None:
             encoder = former.joined(encoder)
-        problem = encoder.assemble(rows, supervision, edges, with_grams=with_grams, may_split=True)
+        options: dict[str, Any] = {"with_grams": with_grams, "may_split": True}
         if transition_cost is not None:
-            costs = read_transition_costs(transition_cost, annotated, rows.starts)
-            problem = problem._replace(transition_cost=np.ascontiguousarray(costs, dtype))
-        learned = Learned(encoder, problem, find_weak(encoder, problem, annotated, neighbours(rows.starts)))
+            options["transition_cost"] = read_transition_costs(transition_cost, annotated, rows.starts)
+        problem = encoder.assemble(rows, supervision, edges, **options)
+        learned = Learned(encoder, problem, find_weak(encoder, problem, annotated, encoder.neighbours(rows.starts)))
         return learned if label_share is None else expect_labels(learned, annotated, label_share)
 
     def problem(
@@ -147,11 +161,15 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         return self.assemble(self.stored(rows, append_biases), self.unsupervised(labels), edges, is_once=y is None)
 
     def joined(self, other: ChainEncoder) -> ChainEncoder:
-        """As of others; what arguments forbid of labels that only one of them has is not known here."""
+        """As of others; what arguments forbid of labels that only one of them has is not known here.
+
+        Transitions that one of them allows are allowed: others may have been observed by each.
+        """
         both = super().joined(other)
-        at = find_labels(other.classes, both.classes)
+        at, before = (find_labels(classes, both.classes) for classes in (other.classes, self.classes))
         penalty, ends = np.zeros((len(both.classes),) * 2, self.dtype), np.zeros((2, len(both.classes)), self.dtype)
         penalty[np.ix_(at, at)], ends[:, at] = other.penalty, other.end_penalty
+        penalty[np.ix_(before, before)] = np.maximum(penalty[np.ix_(before, before)], self.penalty)
         return replace(both, penalty=penalty, end_penalty=ends)
 
     @cached_property
@@ -164,6 +182,14 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         """The one feature of transitions."""
         return ConstantFeatures() if self.edge_pairs is None else self.features(ONE_ROW, self.edge_pairs)
 
+    @cached_property
+    def few_transitions(self) -> Transitions | None:
+        """The transitions that are allowed, where these are so few that problems go along each of them."""
+        allowed = self.penalty == 0
+        if type(self) is not ChainEncoder or self.n_edge_features or not are_few(allowed):
+            return None
+        return list_transitions(allowed, None if self.edge_pairs is None else self.edge_pairs.labels)
+
     def assemble(
         self,
         rows: Rows,
@@ -172,22 +198,25 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         *,
         with_grams: bool = False,
         is_once: bool = False,
+        transition_cost: np.ndarray | None = None,
         **options: Any,
-    ) -> ChainProblem | EdgeChainProblem:
+    ) -> Any:
         """Put stored rows, what is known of their labels, and rows of transitions together; see `features`."""
         options |= {"with_grams": with_grams, "is_once": is_once}
+        costs = np.zeros((0, len(self.classes) ** 2)) if transition_cost is None else transition_cost
         shared: dict[str, Any] = {
             "features": self.features(rows, self.node_pairs, **options),
             "starts": rows.starts.astype(np.int64),
             "supervision": supervision,
-            "transition_cost": np.zeros((0, len(self.classes) ** 2), self.dtype),
+            "transition_cost": np.ascontiguousarray(costs, self.dtype),
             "excluded": nothing_excluded(len(rows.lengths)),
             "penalty": np.ascontiguousarray(self.penalty),
             "end_penalty": np.ascontiguousarray(self.end_penalty),
             "n_features": rows.matrix.shape[1],
         }
         if edges is None:
-            return ChainProblem(transitions=self.transitions, **shared)
+            chain = ChainProblem(edge_features=self.transitions, **shared)
+            return chain if self.few_transitions is None else sparse_chain(chain, self.few_transitions)
         whole = with_constant(edges)
         return EdgeChainProblem(
             edge_features=self.features(whole, self.edge_pairs, with_grams=with_grams, is_once=is_once),
@@ -196,20 +225,34 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
             **shared,
         )
 
+    def neighbours(self, starts: np.ndarray) -> np.ndarray:
+        """(M, 2) positions whose labels have a score together."""
+        return find_neighbours(starts)
+
+    def supervised(self, problem: Any, supervision: LabelSupervision) -> Any:
+        """A problem with something else known of its labels."""
+        return with_chain(problem, supervision=supervision)
+
+    def remember(self, known: Annotations, starts: np.ndarray) -> Self:
+        """The same with what it must know of the training labels, of sequences that begin there, besides pairs."""
+        return self
+
     def check_left(self, problem: ChainProblem | EdgeChainProblem, allowed: np.ndarray, name: str) -> None:
-        complete_paths(allowed, self.penalty == 0, self.end_penalty == 0, problem.starts, name)
+        complete_paths(allowed, self.penalty == 0, self.end_penalty == 0, all_true_outputs(problem).starts, name)
 
     def mean_parts(self, problem: ChainProblem | EdgeChainProblem, means: np.ndarray) -> Blocks:
         blocks = []
-        for lo, hi in pairwise(problem.starts.tolist()):
+        for lo, hi in pairwise(all_true_outputs(problem).starts.tolist()):
             before, after = means[lo : max(hi - 1, lo)], means[lo + 1 : hi]
             each = before[:, :, np.newaxis] * after[:, np.newaxis] if self.n_edge_features else None
             transitions = before.T @ after if each is None else each
+            if self.few_transitions is not None:
+                transitions = transitions[self.penalty == 0]
             blocks.append(np.append(means[lo:hi], transitions))
         return as_blocks(blocks, self.dtype)
 
     def dual_shape(self, problem: ChainProblem | EdgeChainProblem) -> tuple[object, ...]:
-        return (problem.starts,)
+        return (all_true_outputs(problem).starts,)
 
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1)
@@ -219,29 +262,27 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         return named
 
 
-def neighbours(starts: np.ndarray) -> np.ndarray:
-    """(M, 2) positions that follow each other in a sequence."""
-    goes_on = np.ones(starts[-1], bool)
-    goes_on[starts[1:][np.diff(starts) > 0] - 1] = False
-    first = np.flatnonzero(goes_on)
-    return np.column_stack([first, first + 1])
+def find_neighbours(starts: np.ndarray, distance: int = 1) -> np.ndarray:
+    """(M, 2) positions of a sequence that are so far from each other."""
+    first = np.arange(starts[-1])
+    first = first[places_in(np.diff(starts)[::-1])[::-1] >= distance]  # with as many after them
+    return np.column_stack([first, first + distance])
 
 
 def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[object, float]) -> Learned:
     """What training sequences teach if a share of all positions is expected to have a label."""
-    _, problem, weak = learned
+    encoder, problem, weak = learned
     ((label, share),) = label_share.items()
     if label not in known.classes.tolist():
         raise ValueError(f"label_share names {quote(label)}, which is not a label in y.")
     if weak is None or weak.consistent is None or known.allowed is None:
         raise ValueError("label_share needs labels in y that are not known.")
     is_open, _ = known.open_and_soft()
-    allowed, dtype = known.allowed & is_open[:, np.newaxis], problem.supervision.weight.dtype
+    allowed, starts = known.allowed & is_open[:, np.newaxis], all_true_outputs(problem).starts
     what = known.classes == label, known.labels, known.means(), allowed
-    expected, supervision = expect_share(share, *what, problem.starts, dtype, f"label_share[{label!r}]")
-    return learned._replace(
-        weak=weak._replace(consistent=weak.consistent._replace(supervision=supervision), share=expected)
-    )
+    expected, supervision = expect_share(share, *what, starts, encoder.dtype, f"label_share[{label!r}]")
+    consistent = encoder.supervised(weak.consistent, supervision)
+    return learned._replace(weak=weak._replace(consistent=consistent, share=expected))
 
 
 def append_biases(rows: Rows) -> Rows:
@@ -252,6 +293,15 @@ def append_biases(rows: Rows) -> Rows:
     columns[rows.starts[:-1][has_rows], 1] = 1
     columns[rows.starts[1:][has_rows] - 1, 2] = 1
     return append_columns(rows, columns)
+
+
+def observed_transitions(known: Annotations, starts: np.ndarray) -> np.ndarray:
+    """The (L, L) table of those that occur; all that agree with labels that are known in part."""
+    n_labels = len(known.classes)
+    _, _, found = occurring_labels(known, starts, None)
+    is_observed = np.zeros(n_labels**2, bool)
+    is_observed[found if found.ndim == 1 else np.flatnonzero(found)] = True
+    return is_observed.reshape(n_labels, n_labels)
 
 
 def occurring_labels(
@@ -270,72 +320,3 @@ def occurring_labels(
         return known.allowed, sp.csr_array(with_constant(edges).matrix), pairs.reshape(len(after), -1)
     allowed = known.allowed.astype(np.float64)
     return known.allowed, sp.csr_array(np.ones((1, 1))), (allowed[after - 1].T @ allowed[after]).reshape(1, -1)
-
-
-def transition_penalties(allowed: object, classes: np.ndarray, dtype: DTypeLike) -> np.ndarray:
-    """The potentials of transitions before any weight: zero, or IMPOSSIBLE for those that are not allowed."""
-    n_labels = len(classes)
-    if allowed is None:
-        return np.zeros((n_labels, n_labels), dtype)
-    if isinstance(allowed, (set, frozenset, list, tuple)) and all(
-        isinstance(pair, tuple) and len(pair) == 2 for pair in allowed
-    ):
-        index = {label: k for k, label in enumerate(classes.tolist())}
-        mask = np.zeros((n_labels, n_labels), bool)
-        for before, after in allowed:
-            for label in (before, after):
-                if label not in index:
-                    raise ValueError(f"allowed_transitions names {label!r}, which is not a label in y.")
-            mask[index[before], index[after]] = True
-    else:
-        kind = f"a boolean matrix of shape ({n_labels}, {n_labels}) or a set of pairs of labels"
-        mask = check_array(allowed, "allowed_transitions", kind, (n_labels, n_labels), dtypes="b")
-    return np.where(mask, 0, IMPOSSIBLE).astype(dtype)
-
-
-def check_transitions(penalty: np.ndarray, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray) -> None:
-    """Raise where true labels have a transition that is not allowed."""
-    is_forbidden = penalty[labels[:-1], labels[1:]] != 0
-    is_forbidden[starts[1:-1] - 1] = False  # from one sequence to the next
-    if is_forbidden.any():
-        token = int(np.flatnonzero(is_forbidden)[0])
-        before, after = classes[labels[token : token + 2]].tolist()
-        i, _ = locate(token, starts)
-        raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")
-
-
-def scheme_penalties(
-    constraints: object, known: Annotations, starts: np.ndarray, dtype: DTypeLike
-) -> tuple[np.ndarray, np.ndarray]:
-    """The potentials of transitions, (L, L), and of the first and last label, (2, L), that a scheme of tags leaves."""
-    classes = known.classes
-    if constraints is None:
-        return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
-    sequences = np.split(classes[known.labels], starts[1:-1])
-    if known.allowed is not None:
-        sequences = [tags for tags, is_weak in zip(sequences, known.is_weak(starts), strict=True) if not is_weak]
-        if constraints == "auto" and not sequences:
-            raise ValueError('constraints="auto" needs a sequence in y whose labels are all known: name the scheme.')
-        read_tags([[tag] for tag in classes.tolist()], "classes")
-    tagging = read_tags(sequences)
-    scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
-    broken = violation(tagging, scheme)
-    if broken:
-        raise ValueError(f"{broken} maxmargin.text.convert_tags(y, {scheme!r}) repairs tags, as conlleval reads them.")
-    table = np.where(scheme_table(classes.tolist(), scheme), 0, IMPOSSIBLE).astype(dtype)
-    return table[:-1, :-1], np.stack([table[-1, :-1], table[:-1, -1]])
-
-
-def check_feasible(allowed: np.ndarray, ends_allowed: np.ndarray, lengths: np.ndarray) -> None:
-    """Raise where no labelling of some sequence has only transitions, first and last labels that are allowed."""
-    reachable, is_last = ends_allowed
-    missing = np.unique(lengths)
-    for length in range(1, int(lengths.max(initial=0)) + 1):
-        if length in missing and not (reachable & is_last).any():
-            i = int(np.flatnonzero(lengths == length)[0])
-            raise ValueError(
-                f"No labelling of X[{i}], of length {length}, keeps to allowed_transitions and constraints."
-            )
-        before, reachable = reachable, allowed[reachable].any(axis=0)
-        if (before == reachable).all() and (reachable & is_last).any():  # and so for all that are longer
-            return

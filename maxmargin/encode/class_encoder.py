@@ -119,8 +119,13 @@ class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
     def attributes(self, w: np.ndarray) -> dict[str, object]:
         table = w.reshape(-1, len(self.classes))
         intercept = table[-1] if self.has_bias else np.zeros(len(self.classes), w.dtype)
-        names = {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
-        return {**super().attributes(w), "coef_": table[: self.n_features_in].T, "intercept_": intercept, **names}
+        weights = {"coef_": table[: self.n_features_in].T, "intercept_": intercept}
+        return {**super().attributes(w), **weights, **self.column_names}
+
+    @property
+    def column_names(self) -> dict[str, np.ndarray]:
+        """The attribute of the names of columns, if they have any."""
+        return {} if self.feature_names_in is None else {"feature_names_in_": self.feature_names_in}
 
     def decode(self, problem: MulticlassProblem, i: int, rows: np.ndarray) -> np.ndarray:
         return self.classes[rows[:, 0]]

@@ -82,7 +82,7 @@ class CustomEncoder(OwnEncoder[CustomProblem]):
     def judge(self, problem: CustomProblem, outputs: Blocks) -> Merits:
         predicted = self.decode_all(problem, outputs)
         costs = [self.model.cost(truth, output) for truth, output in zip(problem.Y or [], predicted, strict=True)]
-        return Merits(-np.array(costs, np.float64))
+        return Merits(-np.array(costs, np.float64), best=0.0)
 
 
 NEEDED = (
@@ -122,7 +122,7 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
                 raise TypeError(f"{name} must be a function, not {function!r}.")
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
-        problem = _checked(make_problem(X, y))
+        problem = _check(make_problem(X, y))
         encoder = cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size)
         return encoder.learned(problem)
 
@@ -138,16 +138,16 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         return excluded
 
     def problem(self, X: object, y: object = None) -> Any:
-        return _checked(self.make_problem(X) if y is None else self.make_problem(X, y))
+        return _check(self.make_problem(X) if y is None else self.make_problem(X, y))
 
     def decode(self, problem: AnyProblem, i: int, rows: np.ndarray) -> Any:
         return rows if self.decode_row is None else [self.decode_row(problem, i, row) for row in rows]
 
     def judge(self, problem: AnyProblem, outputs: Blocks) -> Merits:
-        return Merits(-inference.costs_of(problem, outputs))
+        return Merits(-inference.costs_of(problem, outputs), best=0.0)
 
 
-def _checked(problem: AnyProblem) -> Any:
+def _check(problem: AnyProblem) -> Any:
     """What `make_problem` returned, which must have all functions that solvers call."""
     missing = [function.__name__ for function in NEEDED if not supports(function, problem)]
     if missing:

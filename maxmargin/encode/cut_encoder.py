@@ -86,7 +86,7 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         groups = images.groups(costs.max(axis=1), np.tile(np.arange(2), (len(labels), 1)))
         return learn_covered(encoder, problem, known, graphs.ends_in_all, groups, loss)
 
-    def problem(self, X: Any, y: Any = None, *, node_weight: Any = None) -> GraphCutProblem:
+    def problem(self, X: object, y: object = None, *, node_weight: object = None) -> GraphCutProblem:
         graphs = stack_graphs(X, self.n_features_in, self.n_edge_features_in)
         weights = flatten_weights(node_weight, graphs.nodes.lengths, "node_weight", "graph")
         labels = self.truth(y, graphs.nodes, "graph")

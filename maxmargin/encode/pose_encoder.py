@@ -40,13 +40,18 @@ class DeformableEncoder(Encoder[DeformableProblem]):
     n_features_in: int
     n_joints: int
     edges: np.ndarray  # (E, 2) parent and child
-    anchor: np.ndarray  # (E, K, 2) the mean ways from parent to child, in x and y, for each type
-    scale: np.ndarray  # (E, 2) the spread around them
+    anchor: np.ndarray  # (A, K, 2) the mean ways along arcs, in x and y, for each type
+    scale: np.ndarray  # (A, 2) the spread around them
     reference: Any = field(compare=False)  # of costs, which also judge predictions
+    image_types: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        return self.n_joints + (self.anchor[:, :, 0].size if self.image_types else 0)
 
     @property
     def n_weights(self) -> int:
-        return self.n_features_in * self.n_joints + self.anchor[:, :, 0].size * N_STATISTICS
+        return self.n_features_in * self.n_columns + self.anchor[:, :, 0].size * N_STATISTICS
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
         yield from super().claims(w)
@@ -56,9 +61,12 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         parents[ends[:, 1]] = ends[:, 0]
         children_first(parents, np.array([0, self.n_joints]), "the skeleton")
         n_edges, dtype = len(ends), self.anchor.dtype
-        yield "anchor", self.anchor.ndim == 3 and self.anchor.shape[::2] == (n_edges, 2) and dtype == w.dtype
+        n_arcs = len(self.anchor)
+        yield "image_types", isinstance(self.image_types, bool)
+        yield "anchor", n_arcs in (n_edges, 2 * n_edges)
+        yield "anchor", self.anchor.ndim == 3 and self.anchor.shape[2] == 2 and dtype == w.dtype
         yield "anchor", self.anchor.shape[1] > 0 and bool((np.abs(self.anchor) <= LARGEST).all())
-        yield "scale", self.scale.shape == (n_edges, 2) and self.scale.dtype == dtype
+        yield "scale", self.scale.shape == (n_arcs, 2) and self.scale.dtype == dtype
         yield "scale", bool((self.scale >= LEAST_SCALE).all() and (self.scale <= LARGEST).all())
         cost_radius(np.zeros((1, self.n_joints, 2)), self.reference)
         yield "n_weights", w.shape == (self.n_weights,)
@@ -74,6 +82,8 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         edges: ArrayLike,
         n_types: int,
         reference: object,
+        image_types: bool = False,
+        both_ways: bool = False,
         joint_weight: object = None,
     ) -> Learned:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
@@ -84,7 +94,8 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         is_known = cells[:, :, 0] != NO_LABEL
         joint_cost = weights.reshape(n, n_joints) * is_known / n_joints
         ends = check_parents(edges, "the skeleton", n_joints)
-        anchor, scale, types = typical_ways(cells, ends, n_types)
+        arcs = np.concatenate([ends, ends[:, ::-1]]) if both_ways else ends
+        anchor, scale, types = typical_ways(cells, arcs, n_types)
         encoder = cls(
             n_features_in=rows.matrix.shape[1],
             n_joints=n_joints,
@@ -92,6 +103,7 @@ class DeformableEncoder(Encoder[DeformableProblem]):
             anchor=anchor.astype(dtype),
             scale=scale.astype(dtype),
             reference=reference,
+            image_types=image_types,
         )
         problem = encoder.assemble(rows, shapes, cells, types, joint_cost, cost_radius(cells, reference))
         problem = problem._replace(hides_types=False)  # they are known in training
@@ -111,7 +123,7 @@ class DeformableEncoder(Encoder[DeformableProblem]):
             if (cells < 0).any():
                 i, joint, _ = np.argwhere(cells < 0)[0].tolist()
                 raise ValueError(f"y[{i}] must hold the positions of all joints, but that of joint {joint} is unknown.")
-        types = np.full((n, len(self.edges)), NO_LABEL)
+        types = np.full((n, len(self.anchor)), NO_LABEL)
         return self.assemble(rows, shapes, cells, types, np.zeros((0, self.n_joints)), np.zeros(0))
 
     def is_partial(self, y: object) -> bool:
@@ -123,7 +135,7 @@ class DeformableEncoder(Encoder[DeformableProblem]):
     def exclusions(self, problem: DeformableProblem, known: object, name: str) -> Blocks:
         shapes = np.column_stack([np.diff(problem.starts) // problem.width, problem.width])
         cells = stack_poses(known, shapes, self.n_joints, name)
-        outputs = np.full((len(shapes), self.n_joints + len(self.edges)), NO_LABEL)
+        outputs = np.full((len(shapes), self.n_joints + len(self.anchor)), NO_LABEL)
         outputs[:, : self.n_joints] = _flat_cells(cells, problem.width)
         return self.excluded_places(problem, outputs)
 
@@ -132,7 +144,8 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         flags = []
         for row, n_cells in zip(outputs, np.diff(problem.starts), strict=True):
             places, types = np.split(row, [self.n_joints])
-            of_cells = (places != NO_LABEL) & (np.arange(n_cells)[:, np.newaxis] != places)
+            of_cells = np.zeros((n_cells, self.n_columns), bool)
+            of_cells[:, : self.n_joints] = (places != NO_LABEL) & (np.arange(n_cells)[:, np.newaxis] != places)
             of_types = np.zeros((len(types), self.anchor.shape[1], N_STATISTICS), bool)
             of_types[:, :, -1] = (types != NO_LABEL)[:, np.newaxis] & (np.arange(of_types.shape[1]) != types[:, None])
             flags.append(np.concatenate([of_cells.ravel(), of_types.ravel()]))
@@ -156,7 +169,8 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         """Put the checked parts together: true cells and types, weights of joints' costs, and where these are full."""
         dtype, width = self.anchor.dtype, np.ascontiguousarray(shapes[:, 1])
         flat = _flat_cells(cells, width)
-        parent, child = np.ascontiguousarray(self.edges.T, np.int32)
+        parent, child = np.asarray(self.edges.T, np.int32)
+        goes_back = len(self.anchor) > len(self.edges)
         parents = np.full(self.n_joints, -1)
         parents[child] = parent
         place = np.argsort(children_first(parents, np.array([0, self.n_joints]), "the skeleton"))  # of each joint
@@ -170,13 +184,14 @@ class DeformableEncoder(Encoder[DeformableProblem]):
                 radius=radius.astype(dtype),
             ),
             excluded=nothing_excluded(len(shapes)),
-            parent=parent,
-            child=child,
+            parent=np.concatenate([parent, child]) if goes_back else np.ascontiguousarray(parent),
+            child=np.concatenate([child, parent]) if goes_back else np.ascontiguousarray(child),
             upward=np.argsort(place[child]).astype(np.int32),  # each edge after those below it
             roots=np.flatnonzero(parents < 0).astype(np.int32),
             anchor=self.anchor,
             scale=self.scale,
             n_features=self.n_features_in,
+            has_image_types=self.image_types,
             hides_types=True,
         )
 
@@ -184,19 +199,23 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         return problem.starts, problem.width, problem.supervision.outputs
 
     def names(self, w: np.ndarray) -> Bunch:
-        n_edges, n_types, _ = self.anchor.shape
-        n_edge_weights = n_edges * n_types * N_STATISTICS
-        edges = w[w.size - n_edge_weights :].reshape(n_edges, n_types, N_STATISTICS)
-        unary = w[: w.size - n_edge_weights].reshape(-1, self.n_joints)
-        return Bunch(unary=unary, springs=edges[:, :, :4], types=edges[:, :, 4])
+        n_arcs, n_types, _ = self.anchor.shape
+        n_arc_weights = n_arcs * n_types * N_STATISTICS
+        arcs = w[w.size - n_arc_weights :].reshape(n_arcs, n_types, N_STATISTICS)
+        columns = w[: w.size - n_arc_weights].reshape(-1, self.n_columns)
+        named = Bunch(unary=columns[:, : self.n_joints], springs=arcs[:, :, :4], types=arcs[:, :, 4])
+        if self.image_types:
+            named["image_types"] = columns[:, self.n_joints :].reshape(-1, n_arcs, n_types)
+        return named
 
     def decode(self, problem: DeformableProblem, i: int, rows: np.ndarray) -> np.ndarray:
         y, x = np.divmod(rows[:, : self.n_joints].astype(np.int64), problem.width[i])
         return np.stack([x, y], axis=2)
 
     def arrange(self, problem: DeformableProblem, parts: Blocks) -> list[np.ndarray]:
-        cells = by_row(parts, problem.starts, self.n_joints)
-        return [table.reshape(-1, width, self.n_joints) for table, width in zip(cells, problem.width, strict=True)]
+        cells = by_row(parts, problem.starts, self.n_columns)
+        of_joints = (table[:, : self.n_joints] for table in cells)
+        return [table.reshape(-1, width, self.n_joints) for table, width in zip(of_joints, problem.width, strict=True)]
 
     def judge(self, problem: DeformableProblem, outputs: Blocks) -> Merits:
         truth = np.array(self.decode_all(problem, outputs._replace(values=problem.supervision.outputs.ravel())))
@@ -256,27 +275,27 @@ def _flat_cells(cells: np.ndarray, width: np.ndarray) -> np.ndarray:
     return np.where(cells[:, :, 0] < 0, NO_LABEL, cells[:, :, 1] * width[:, np.newaxis] + cells[:, :, 0])
 
 
-def typical_ways(cells: np.ndarray, edges: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cluster the ways along each edge in the true poses: the means of types, the spread around them, and the types."""
+def typical_ways(cells: np.ndarray, arcs: np.ndarray, n_types: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cluster the ways along each arc in the true poses: the means of types, the spread around them, and the types."""
     from sklearn.cluster import KMeans  # slow to import
 
-    n, n_edges = len(cells), len(edges)
+    n, n_arcs = len(cells), len(arcs)
     if not 1 <= n_types <= n:
         raise ValueError(f"n_types must be between 1 and the number of images, {n}, not {n_types}.")
-    anchor, types = np.zeros((n_edges, n_types, 2)), np.full((n, n_edges), NO_LABEL)
-    scale = np.full((n_edges, 2), LEAST_SCALE)
-    for e, (parent, child) in enumerate(edges.tolist()):
+    anchor, types = np.zeros((n_arcs, n_types, 2)), np.full((n, n_arcs), NO_LABEL)
+    scale = np.full((n_arcs, 2), LEAST_SCALE)
+    for a, (parent, child) in enumerate(arcs.tolist()):
         is_known = (cells[:, [parent, child]] >= 0).all(axis=(1, 2))
         if not is_known.any():
             raise ValueError(f"y has no image with both joints of the edge ({parent}, {child}): their way is unknown.")
         ways = (cells[:, child] - cells[:, parent])[is_known]
         n_clusters = min(n_types, len(np.unique(ways, axis=0)))
         clusters = KMeans(n_clusters, n_init=4, random_state=0).fit(ways.astype(np.float64))
-        anchor[e, :n_clusters] = clusters.cluster_centers_
-        anchor[e, n_clusters:] = clusters.cluster_centers_[0]
-        types[is_known, e] = clusters.labels_
-        apart = ways - anchor[e, types[is_known, e]]
-        scale[e] = np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE)
+        anchor[a, :n_clusters] = clusters.cluster_centers_
+        anchor[a, n_clusters:] = clusters.cluster_centers_[0]
+        types[is_known, a] = clusters.labels_
+        apart = ways - anchor[a, types[is_known, a]]
+        scale[a] = np.maximum(np.sqrt((apart**2).mean(axis=0)), LEAST_SCALE)
     return anchor, scale, types
 
 

@@ -213,11 +213,14 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
 
     def names(self, w: np.ndarray) -> Bunch:
         emissions, biases, edges = self.tables(w, 1 + self.n_edge_features)
-        edges = edges.transpose(0, 2, 1)  # stored child by parent
-        named = Bunch(emissions=emissions, transitions=edges[0], **dict(zip(BIASES, biases, strict=False)))
-        if self.n_edge_features:
-            named.edges = edges[1:]
-        return named
+        return Bunch(emissions=emissions, **name_tables(edges), **dict(zip(BIASES, biases, strict=False)))
+
+
+def name_tables(edges: np.ndarray) -> dict[str, np.ndarray]:
+    """The weights of edges by their names, of tables (1 + F_edge, L, L) that are stored child by parent."""
+    tables = edges.transpose(0, 2, 1)
+    named = {"transitions": tables[0]}
+    return named | {"edges": tables[1:]} if len(tables) > 1 else named
 
 
 def occurring_labels(known: Annotations, trees: Graphs) -> tuple[np.ndarray, np.ndarray]:

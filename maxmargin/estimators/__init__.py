@@ -16,7 +16,7 @@ def all_estimators() -> dict[str, type]:
     --------
     >>> from maxmargin.estimators import all_estimators
     >>> sorted(all_estimators())[:3]
-    ['BoxSVM', 'CandidateCRF', 'CandidateSVM']
+    ['AlignmentCRF', 'AlignmentSVM', 'BoxSVM']
     """
     from maxmargin.estimators.foundation.structured_model import StructuredModel
 

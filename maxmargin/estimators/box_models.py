@@ -7,6 +7,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 
 from maxmargin.checks import check_count, check_number, check_share
+from maxmargin.drawings.image_drawings import BOXES
 from maxmargin.encode.box_encoder import BoxEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
@@ -54,6 +55,7 @@ class BoxSVM(MaxMargin, Precision, StructuredModel):
     fit_intercept: bool = parameter("bool", "Add a weight of every cell, whatever its features.", default=True)
 
     _encoder_type = BoxEncoder
+    _drawing = BOXES
 
     def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on images.

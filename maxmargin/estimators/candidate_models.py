@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self, Unpack
 
+from maxmargin.drawings.choice_drawings import CANDIDATES
 from maxmargin.encode.candidate_encoder import CandidateEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
@@ -25,6 +26,7 @@ class CandidateModel(Names, Precision, StructuredModel):
     """What the models of candidate sets share."""
 
     _encoder_type = CandidateEncoder
+    _drawing = CANDIDATES
 
     feature_names_in_ = property(feature_names)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from maxmargin.checks import check_share
 from maxmargin.encode.chain_encoder import ChainEncoder
-from maxmargin.estimators.foundation.arguments import FeatureMaxMargin, Observed
+from maxmargin.encode.sequences.second_order_encoder import SecondOrderEncoder
+from maxmargin.estimators.foundation.arguments import FeatureMaxMargin, Memory, Observed
 from maxmargin.estimators.foundation.fit_options import estimator
 from maxmargin.estimators.foundation.predictions import edge_feature_names, feature_names
 from maxmargin.estimators.foundation.sequence_base import SequenceCRF, SequenceModel
@@ -14,8 +15,13 @@ from maxmargin.parameters import parameter
 from maxmargin.supervision.shares import check_label_share
 
 
+def find_encoder_type(model: Memory) -> type[ChainEncoder]:
+    """The encoder of models that remember so many labels."""
+    return SecondOrderEncoder if model.order == 2 else ChainEncoder
+
+
 @estimator
-class ChainSVM(FeatureMaxMargin, Observed, SequenceModel):
+class ChainSVM(FeatureMaxMargin, Memory, Observed, SequenceModel):
     """Structural SVM for sequence labelling: a max-margin Markov chain of emissions and transitions.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -28,7 +34,9 @@ class ChainSVM(FeatureMaxMargin, Observed, SequenceModel):
     coef_ : Bunch
         The weights: ``emissions`` (F, L), ``transitions`` (L, L) and, with `fit_intercept`, ``bias``, ``first`` and
         ``last`` (L,). With `only_observed`, ``emissions`` is sparse, and the others are copies. With `edge_features` in
-        `fit`, ``edges`` (F_edge, L, L) are those of transitions, sparse and (F_edge, L^2) with `only_observed`.
+        `fit`, ``edges`` (F_edge, L, L) are those of transitions, sparse and (F_edge, L^2) with `only_observed`. With
+        ``order=2``, ``trigrams`` (L^2, L) are those of three labels in a row, sparse: row a L + b has those after the
+        labels a and b.
     n_features_in_ : int
         The number of features F.
     feature_names_in_ : (F,) array
@@ -54,14 +62,14 @@ class ChainSVM(FeatureMaxMargin, Observed, SequenceModel):
     'OPTIMAL'
     """
 
-    _encoder_type = ChainEncoder
+    _encoder_type = property(find_encoder_type)
 
     feature_names_in_ = property(feature_names)
     edge_feature_names_in_ = property(edge_feature_names)
 
 
 @estimator
-class ChainCRF(Observed, SequenceCRF):
+class ChainCRF(Memory, Observed, SequenceCRF):
     """Linear-chain conditional random field: p(y) ~ exp(score(y)), with emissions and transitions.
 
     Minimises lambda {l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2} + (1/n) sum_i weight_i {-log p(y_i)}, lambda =
@@ -111,7 +119,7 @@ class ChainCRF(Observed, SequenceCRF):
         check=check_label_share,
     )
 
-    _encoder_type = ChainEncoder
+    _encoder_type = property(find_encoder_type)
     _solver_options = ("l1_ratio",)
 
     feature_names_in_ = property(feature_names)

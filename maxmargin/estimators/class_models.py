@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxmargin.drawings.label_drawings import CLASSES
 from maxmargin.encode.class_encoder import MulticlassEncoder, are_partial, read_classes
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.estimators.foundation.arguments import MaxMargin
@@ -60,6 +61,7 @@ class MulticlassSVM(MaxMargin, RowClassifier):
     class_weight: Any = parameter('dict or "balanced"', "Weights of the examples' losses by their class.", default=None)
 
     _encoder_type = MulticlassEncoder
+    _drawing = CLASSES
 
     def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on examples.

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self, Unpack
 
-import numpy as np
-
-from maxmargin import inference
-from maxmargin.checks import check_count
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
-from maxmargin.estimators.foundation.fitting import as_seed
-from maxmargin.estimators.foundation.predictions import Unavailable, check_has, log_likelihood
+from maxmargin.estimators.foundation.predictions import Unavailable, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
-from maxmargin.problem import sample_oracle
 from maxmargin.supervision.weak import Learned
 
 
@@ -155,9 +149,4 @@ class ProblemModel(MaxMargin, OwnStructure):
         -------
         list with a list or array of n_samples outputs for each example
         """
-        check_count("n_samples", n_samples)
-        problem = self._problem(X, allowed)
-        check_has(problem, sample_oracle, "sample")
-        rng = np.random.default_rng(as_seed(random_state))
-        drawn = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
-        return [self._encoder.decode(problem, i, rows) for i, rows in enumerate(drawn)]
+        return self._sample(self._problem(X, allowed), n_samples, random_state)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import inference
+from maxmargin.drawings.image_drawings import MASKS
 from maxmargin.encode.cut_encoder import GraphCutEncoder
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
@@ -70,6 +71,7 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
     fit_intercept: bool = parameter("bool", "Add a constant to the features of the nodes.", default=True)
 
     _encoder_type = GraphCutEncoder
+    _drawing = MASKS
 
     predict_marginals = Unavailable("sums over all labellings of a graph are out of reach")
     score = score_nodes

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import inference
+from maxmargin.drawings.image_drawings import MASKS
 from maxmargin.encode.graph_encoder import GraphEncoder
 from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
@@ -73,6 +74,7 @@ class GraphModel(Precision, StructuredModel):
     fit_intercept: bool = parameter("bool", "Add a constant to the features of nodes and edges.", default=True)
 
     _encoder_type = GraphEncoder
+    _drawing = MASKS
     _trainer = RelaxableTrainer()
 
     def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[GraphData]) -> Self:

@@ -1,25 +1,34 @@
-"""Structural SVMs and conditional random fields on sequences, with kernels."""
+"""Structural SVMs and conditional random fields with kernels."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from maxmargin.encode.kernel_encoder import KernelChainEncoder
+from maxmargin.encode.kernelized.kernel_encoders import (
+    KernelChainEncoder,
+    KernelMulticlassEncoder,
+    KernelTreeEncoder,
+)
+from maxmargin.estimators.class_models import MulticlassSVM
 from maxmargin.estimators.foundation.arguments import LabelMaxMargin
 from maxmargin.estimators.foundation.fit_options import estimator
 from maxmargin.estimators.foundation.sequence_base import SequenceCRF, SequenceModel
+from maxmargin.estimators.tree_models import TreeModel
 from maxmargin.parameters import arguments, parameter
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 @arguments
 class KernelArguments:
-    """Of models of sequences with kernels."""
+    """Of models with kernels."""
 
     kernel: Any = parameter(
         '{"rbf", "poly", "linear", "precomputed"} or callable',
-        "The kernel of two positions: exp(-gamma ||x - x'||^2), (gamma <x, x'> + coef0)^degree, <x, x'>, or a function "
-        "of two matrices that returns the values of all pairs of their rows. Precomputed, each row of X holds the "
-        "values of a position with all N positions of the training sequences, one sequence after the other.",
+        "The kernel of two rows of features: exp(-gamma ||x - x'||^2), (gamma <x, x'> + coef0)^degree, <x, x'>, or a "
+        "function of two matrices that returns the values of all pairs of their rows. Precomputed, each row of X holds "
+        "its values with all N rows of the training examples, one example after the other.",
         default="rbf",
     )
     gamma: Any = parameter(
@@ -105,3 +114,82 @@ class KernelChainCRF(KernelArguments, SequenceCRF):
     """
 
     _encoder_type = KernelChainEncoder
+
+
+@estimator
+class KernelTreeSVM(LabelMaxMargin, KernelArguments, TreeModel):
+    """Structural SVM that labels the nodes of trees with a kernel: scores of labels that are not linear in features.
+
+    Minimises the objective of `TreeSVM` where each label has a function of the nodes' features in place of a row of
+    weights: a combination of the kernel's values with those of the training nodes. Weights of edges are linear. It is
+    trained as `KernelChainSVM` is, of N nodes.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        ``dual`` (S, L), the coefficients of the support nodes; ``transitions`` (L, L), from the parent's label (row) to
+        the child's (column); with edge features, ``edges`` (F_edge, L, L).
+    support_ : (S,) array
+        The numbers of the nodes, among all of the training trees, that have coefficients.
+    support_vectors_ : (S, F) array
+        Their features, unless the kernel is precomputed.
+    n_features_in_ : int
+        The number of features F of a node.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import KernelTreeSVM, Tree
+    >>> rng = np.random.default_rng(0)
+    >>> X = [Tree(rng.uniform(-1, 1, size=(3, 2)), edges=[(0, 1), (0, 2)]) for _ in range(40)]
+    >>> y = [(tree.features.prod(axis=1) > 0).astype(int) for tree in X]  # no linear scores say so
+    >>> model = KernelTreeSVM(kernel="rbf", gamma=2.0, C=10.0, tol=0.1, random_state=0).fit(X[:30], y[:30])
+    >>> model.score(X[30:], y[30:]) > 0.9
+    True
+    """
+
+    _encoder_type = KernelTreeEncoder
+
+
+@estimator
+class KernelMulticlassSVM(KernelArguments, MulticlassSVM):
+    """Multiclass SVM of Crammer and Singer with a kernel, where `sklearn.svm.SVC` trains a model of each two classes.
+
+    Minimises the objective of `MulticlassSVM` where each class has a function of the features in place of a row of
+    weights: a combination of the kernel's values with those of the training rows. It is trained as `KernelChainSVM` is.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The classes, sorted.
+    coef_ : Bunch
+        ``dual`` (S, L), the coefficients of the support rows.
+    support_ : (S,) array
+        The numbers of the training rows that have coefficients.
+    support_vectors_ : (S, F) array
+        Their features, unless the kernel is precomputed.
+    n_features_in_ : int
+        The number of features F; of a precomputed kernel, of training rows.
+    feature_names_in_ : (F,) array
+        The names of the columns, if X was a data frame.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import KernelMulticlassSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 2))
+    >>> y = np.where(np.linalg.norm(X, axis=1) < 0.7, "inside", np.where(X[:, 0] > 0, "right", "left"))
+    >>> model = KernelMulticlassSVM(kernel="rbf", C=10.0, random_state=0).fit(X[:150], y[:150])
+    >>> model.score(X[150:], y[150:]) > 0.9
+    True
+    """
+
+    _encoder_type = KernelMulticlassEncoder
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from maxmargin.drawings.choice_drawings import LABEL_SETS
 from maxmargin.encode.inputs.example_checks import check_array
 from maxmargin.encode.multilabel_encoder import INDICATORS, MultiLabelEncoder, find_chances
 from maxmargin.estimators.foundation.arguments import RelaxableLikelihood, RelaxableMaxMargin
@@ -16,6 +17,9 @@ from maxmargin.estimators.foundation.row_classifier import RowClassifier
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
 from maxmargin.parameters import parameter
 from maxmargin.supervision.weak import Learned
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 
 class MultiLabelData(FitOptions, total=False):
@@ -40,9 +44,10 @@ class MultiLabelModel(RowClassifier):
     )
 
     _encoder_type = MultiLabelEncoder
+    _drawing = LABEL_SETS
     _trainer = RelaxableTrainer()
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
         tags.target_tags.multi_output = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self, Unpack
 
+from maxmargin.drawings.label_drawings import TREES
 from maxmargin.encode.tree_encoder import TreeEncoder
 from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
@@ -29,12 +30,10 @@ class TreeData(FitOptions, total=False):
 
 
 @estimator
-class TreeModel(Observed, EndIntercepts, StructuredModel):
+class TreeModel(EndIntercepts, StructuredModel):
     """What the models of trees share."""
 
-    _encoder_type = TreeEncoder
-
-    feature_names_in_ = property(feature_names)
+    _drawing = TREES
 
     def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[TreeData]) -> Self:
         """Train on trees.
@@ -50,7 +49,16 @@ class TreeModel(Observed, EndIntercepts, StructuredModel):
 
 
 @estimator
-class TreeSVM(FeatureMaxMargin, TreeModel):
+class LinearTreeModel(Observed, TreeModel):
+    """What those share whose weights are those of features."""
+
+    _encoder_type = TreeEncoder
+
+    feature_names_in_ = property(feature_names)
+
+
+@estimator
+class TreeSVM(FeatureMaxMargin, LinearTreeModel):
     """Structural SVM that labels the nodes of trees: a max-margin Markov tree of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i max_y {cost(y_i, y) + score(y) - score(y_i)}, lambda = 1/(n C),
@@ -82,7 +90,7 @@ class TreeSVM(FeatureMaxMargin, TreeModel):
 
 
 @estimator
-class TreeCRF(SoftmaxMargin, TreeModel):
+class TreeCRF(SoftmaxMargin, LinearTreeModel):
     """Conditional random field on trees: p(y) ~ exp(score(y)), with weights of nodes and edges.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(y_i)}, lambda = 1/(n C), and certifies how far from the

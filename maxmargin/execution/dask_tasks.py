@@ -8,9 +8,10 @@ up by the scheduler, as it may be what kills them; it is tried again here, and o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from itertools import cycle
 from typing import Any
 
 from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
@@ -42,6 +43,14 @@ class Tasks:
     def submit(self, function: Callable[..., object], *args: object) -> Future:
         """Call a function on some worker: a module-level one, of arguments that can be pickled, or futures."""
         return self.client.submit(function, *args, pure=False)
+
+    def submit_evenly(self, function: Callable[..., object], calls: Iterable[tuple[object, ...]]) -> list[Future]:
+        """Calls whose results stay, as many on each thread of the workers that are there; others may take over."""
+        threads = [worker for worker, n_threads in sorted(self.client.nthreads().items()) for _ in range(n_threads)]
+        return [
+            self.client.submit(function, *args, pure=False, workers=[worker], allow_other_workers=True)
+            for args, worker in zip(calls, cycle(threads), strict=False)
+        ]
 
     def results(self, futures: list[Future], clock: Clock | None = None) -> list[Any]:
         """What tasks return, in their order; none is left running where one fails or the clock breaks them off."""

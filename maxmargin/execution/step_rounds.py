@@ -25,40 +25,13 @@ from functools import partial
 import numpy as np
 
 from maxmargin.arrays.atomics import address_to_sleep
-from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, SIGMA, Log, Meeting, Seat, adapt, gain_of
+from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, Log, Meeting, Seat
 from maxmargin.execution.runner import Runner
 from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned, count_cores
 
 STEPS_OF_ROUND = 32  # of all ranges: few, so that sigma can be small
 LEAST_WORK = 2**16  # parts of all examples of a range: with fewer, threads take longer to begin than to end
 ALL = 2**60  # rounds
-
-
-def add_changes(
-    w: np.ndarray, changes: Sequence[np.ndarray], predicted: Sequence[float], pace: np.ndarray, regularization: float
-) -> np.ndarray:
-    """Weights after a round, in float64, of ranges that are not all in one process; the pace takes note of the round.
-
-    Parameters
-    ----------
-    w
-        The weights that all ranges started from.
-    changes
-        The d_k of all ranges k, (u_k - w) / sigma of the weights u_k that each has come to.
-    predicted
-        What each has predicted: what its steps have gained with the regularization lambda / sigma.
-    pace
-        See `new_pace`.
-    regularization
-        Lambda.
-    """
-    total = np.zeros(len(w))
-    for change in changes:
-        total += change
-    foreseen, squares = float(sum(predicted)), sum(float(change @ change) for change in changes)
-    gained = gain_of(foreseen, pace[SIGMA], regularization, squares, float(total @ total))
-    adapt(pace, gained, foreseen, len(changes), 1)
-    return w + total
 
 
 def count_ranges(runner: Runner) -> int:

@@ -12,9 +12,10 @@ from maxmargin.features.linear_map import (
     add_row,
     as_matrix,
     clear_row,
+    clear_squares,
     dot_row,
     fill_gram,
-    folded,
+    fold,
     folded_size,
     gram_blocks,
     gram_squared_norm,
@@ -93,12 +94,7 @@ def squared_norm_dense(features, i, lo, hi, delta, buffer):
     if features.gram.at[i] >= 0:
         return gram_squared_norm(features.gram, i, hi - lo, delta)
     spread_rows(features, buffer, lo, hi, delta, 1.0)
-    total = 0.0
-    for f in range(buffer.shape[0]):
-        for label in range(buffer.shape[1]):
-            total += buffer[f, label] * buffer[f, label]
-            buffer[f, label] = 0
-    return total
+    return clear_squares(buffer)
 
 
 @implements(add_row, DenseFeatures)
@@ -134,4 +130,4 @@ def dense_with_gram(features, starts, width):
 def fill_dense_gram(features, starts, at, values, width):
     for i in np.flatnonzero(at >= 0):
         rows = features.rows[starts[i] : starts[i + 1]].astype(np.float64)
-        values[at[i] : at[i] + folded_size(len(rows))] += folded(rows @ rows.T)
+        values[at[i] : at[i] + folded_size(len(rows))] += fold(rows @ rows.T)

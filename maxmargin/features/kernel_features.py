@@ -1,14 +1,14 @@
 """Kernels: rows of features that are known by their inner products with the N rows of the training examples.
 
-The weights of such features are combinations of these rows, W = sum_t phi(x_t) a_t'. Kept are the coefficients a, then
-the scores s = K a that they give to the training rows, each as a table of labels and rows, (L, N). Scores are read off.
+The weights of such features are combinations of these rows, W = sum_t phi(x_t) a_t'. Kept are, for each label, its N
+coefficients a, then the N scores s = K a that they give to the training rows. Scores are read off.
 A step on a row changes its coefficients, and adds multiples of a row of the Gram matrix K to the scores of the labels
 that change: few, between two outputs. Sums over all examples are of coefficients only, and are then completed by one
 product of matrices. Both tables are linear, so mixtures of weights have no need of K; <W, W'> = <a, s'>.
 
 Rows of K are kept up to a limit: those of the first training rows at first, then of those that have coefficients. The
-others are computed when they are needed. Linear
-features, such as biases, stand beside the kernel: K = k(x, x') + <extra, extra'>.
+others are computed when they are needed. Linear features, such as biases, stand beside the kernel:
+K = k(x, x') + <extra, extra'>.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from maxmargin.features.layout import WeightLayout, keep_complete, lay_out
 from maxmargin.features.linear_map import (
     Gram,
     bound_sums,
-    folded,
+    fold,
     folded_size,
     gram_squared_norm,
     row_is_zero,
@@ -110,7 +110,7 @@ def whole_gram_features(gram: np.ndarray, extra: np.ndarray, starts: np.ndarray,
 def gram_of(blocks: list[np.ndarray]) -> Gram:
     """The Gram matrices of all examples."""
     sizes = folded_size(np.array([len(block) for block in blocks]))
-    return Gram(np.concatenate([folded(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes)
+    return Gram(np.concatenate([fold(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes)
 
 
 # --- in loops -------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def both_tables(features, n_features, n_labels):
 def score_kernel(features, weights, lo, hi, out):
     for label in range(out.shape[1]):
         for t in range(lo, hi):
-            out[t - lo, label] = weights[out.shape[1] + label, t]
+            out[t - lo, label] = weights[2 * label + 1, t]
 
 
 @implements(spread_rows, KernelFeatures)
@@ -133,7 +133,7 @@ def spread_kernel(features, weights, lo, hi, delta, scale):
     step = weights.dtype.type(scale)
     for label in range(delta.shape[1]):
         for t in range(lo, hi):
-            weights[label, t] += step * delta[t - lo, label]
+            weights[2 * label, t] += step * delta[t - lo, label]
     if not features.follows:
         return
     for t in range(lo, hi):
@@ -169,7 +169,7 @@ def add_to_scores(weights, delta, step, row):
     for label in range(delta.size):
         if delta[label] != 0:
             scale = step * delta[label]
-            scores = weights[delta.size + label]
+            scores = weights[2 * label + 1]
             for u in range(row.size):
                 scores[u] += scale * row[u]
 
@@ -189,8 +189,8 @@ def bound_sums_of_kernel(features, counts):
 
 def tables(features: KernelFeatures, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The coefficients and the scores in weights, (L, N) each, as views."""
-    coefficients, scores = w[: 2 * features.n_labels * len(features.slot)].reshape(2, features.n_labels, -1)
-    return coefficients, scores
+    pairs = w[: 2 * features.n_labels * len(features.slot)].reshape(features.n_labels, 2, len(features.slot))
+    return pairs[:, 0], pairs[:, 1]
 
 
 def complete(features: KernelFeatures, w: np.ndarray) -> None:
@@ -240,13 +240,13 @@ def _release(features: KernelFeatures, unused: np.ndarray) -> None:
 
 
 class KernelLayout(WeightLayout):
-    """Coefficients, which are the weights of a model, and then the scores that they give to the training rows."""
+    """Of each label the coefficients, which are the weights of a model, and the scores that they give to the rows."""
 
     is_explicit = False
 
     def __init__(self, features: KernelFeatures) -> None:
-        n_coefficients = features.n_labels * len(features.slot)
-        super().__init__(2 * n_coefficients, np.arange(n_coefficients, dtype=np.uint32))
+        n_solved = 2 * features.n_labels * len(features.slot)
+        super().__init__(n_solved, tables(features, np.arange(n_solved, dtype=np.uint32))[0].ravel())
         self.features = features
 
     def complete(self, w: np.ndarray) -> None:

@@ -75,6 +75,27 @@ class WeightLayout:
         return float(np.sum(np.square(w, dtype=np.float64)))
 
 
+class ScaledLayout(WeightLayout):
+    """Weights that a solver has divided by numbers of their own: the larger these, the less weights are regularized.
+
+    Parameters
+    ----------
+    scale
+        The numbers, one for each weight of the model.
+    """
+
+    def __init__(self, scale: NDArray) -> None:
+        super().__init__(len(scale))
+        self.scale = scale
+
+    def to_solver(self, values: Any, other: float = 0.0) -> Any:
+        return None if values is None else (values / self.scale).astype(values.dtype)
+
+    def to_model(self, w: NDArray) -> NDArray:
+        """The weights of a model; the gradient of a solver's weights, of that of a model's."""
+        return (w * self.scale).astype(w.dtype)
+
+
 class JoinedLayout(WeightLayout):
     """Weights of which each part has a layout of its own, one after the other."""
 
@@ -123,7 +144,7 @@ def layout_of_rows(features: object, n_features: int, n_labels: int) -> WeightLa
     return WeightLayout(math.prod(weight_shape(features, n_features, n_labels)))
 
 
-def layout_of(problem: Any) -> WeightLayout:
+def layout_of(problem: object) -> WeightLayout:
     """How the weights of a problem lie."""
     return layout(problem) if supports(layout, problem) else WeightLayout(new_weights(problem).size)
 

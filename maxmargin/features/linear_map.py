@@ -81,7 +81,7 @@ class Gram(NamedTuple):
     at: np.ndarray
 
 
-def folded(matrix: np.ndarray) -> np.ndarray:
+def fold(matrix: np.ndarray) -> np.ndarray:
     """The lower triangle of a symmetric matrix, row by row, with what stands above the diagonal added to it."""
     return (matrix + np.tril(matrix, -1))[np.tril_indices(len(matrix))]
 
@@ -89,6 +89,17 @@ def folded(matrix: np.ndarray) -> np.ndarray:
 def folded_size(n: Size) -> Size:
     """The number of entries of folded matrices with n rows."""
     return n * (n + 1) // 2
+
+
+@helper
+def clear_squares(table):
+    """The sum of the squares of a table, which becomes zero."""
+    total = 0.0
+    for f in range(table.shape[0]):
+        for label in range(table.shape[1]):
+            total += table[f, label] * table[f, label]
+            table[f, label] = 0
+    return total
 
 
 @helper

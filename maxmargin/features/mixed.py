@@ -11,14 +11,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
+from maxmargin.arrays.lanes import (
+    BLOCK,
+    LANES,
+    columns_of_block,
+    fetch,
+    fma,
+    plus,
+    splat,
+    store,
+    without_first,
+)
 from maxmargin.arrays.views import matrix
 from maxmargin.features.layout import lay_out, layout_of_rows
 from maxmargin.features.linear_map import (
     Gram,
     as_matrix,
     bound_sums,
-    folded,
+    clear_squares,
+    fold,
     folded_size,
     gram_squared_norm,
     row_is_zero,
@@ -29,6 +40,7 @@ from maxmargin.features.linear_map import (
     weight_shape,
     with_gram,
 )
+from maxmargin.features.sparse import fetch_step
 from maxmargin.runtime.dispatch import helper, implements, supports
 
 LONG = 100  # rows of an example: those with more have no Gram matrix
@@ -80,17 +92,12 @@ def score_mixed(features, weights, lo, hi, out):
 
 
 @helper
-def add_scores(table, v, dense, f0, out, t, c0):
-    """out[t, c] += sum_f table[v, f] dense[f0 + f, c], for up to four vectors of columns from c0 on.
+def add_scores(table, v, dense, f0, out, t, c):
+    """out[t, c] += sum_f table[v, f] dense[f0 + f, c], for up to four vectors of columns from c on.
 
     The last ones overlap, or are the same; what an earlier block has dealt with is left alone: see `spread_block`.
     """
-    last = out.shape[1] - LANES
-    begun = c0
-    c0 = min(c0, last)
-    c1 = min(c0 + LANES, last)
-    c2 = min(c0 + 2 * LANES, last)
-    c3 = min(c0 + 3 * LANES, last)
+    c0, c1, c2, c3 = columns_of_block(c, out.shape[1])
     s0 = s1 = s2 = s3 = splat(out.dtype.type(0))
     for f in range(table.shape[1]):
         x = table[v, f]
@@ -98,10 +105,10 @@ def add_scores(table, v, dense, f0, out, t, c0):
         s1 = fma(x, fetch(dense, f0 + f, c1), s1)
         s2 = fma(x, fetch(dense, f0 + f, c2), s2)
         s3 = fma(x, fetch(dense, f0 + f, c3), s3)
-    s0 = plus(fetch(out, t, c0), without_first(s0, begun - c0))
-    s1 = plus(fetch(out, t, c1), without_first(s1, begun - c1))
-    s2 = plus(fetch(out, t, c2), without_first(s2, begun - c2))
-    s3 = plus(fetch(out, t, c3), without_first(s3, begun - c3))
+    s0 = plus(fetch(out, t, c0), without_first(s0, c - c0))
+    s1 = plus(fetch(out, t, c1), without_first(s1, c - c1))
+    s2 = plus(fetch(out, t, c2), without_first(s2, c - c2))
+    s3 = plus(fetch(out, t, c3), without_first(s3, c - c3))
     store(out, t, c0, s0)
     store(out, t, c1, s1)
     store(out, t, c2, s2)
@@ -139,18 +146,13 @@ def spread_table(features, weights, lo, hi, delta, scale):
 
 
 @helper
-def spread_vector(table, v, dense, f0, delta, t, c0, step):
+def spread_vector(table, v, dense, f0, delta, t, c, step):
     """dense[f0 + f, c] += step table[v, f] delta[t, c], for the columns of `add_scores`."""
-    last = delta.shape[1] - LANES
-    begun = c0
-    c0 = min(c0, last)
-    c1 = min(c0 + LANES, last)
-    c2 = min(c0 + 2 * LANES, last)
-    c3 = min(c0 + 3 * LANES, last)
-    d0 = times(step, as_precise(without_first(fetch(delta, t, c0), begun - c0), dense))
-    d1 = times(step, as_precise(without_first(fetch(delta, t, c1), begun - c1), dense))
-    d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), dense))
-    d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), dense))
+    c0, c1, c2, c3 = columns_of_block(c, delta.shape[1])
+    d0 = fetch_step(step, delta, t, c0, c, dense)
+    d1 = fetch_step(step, delta, t, c1, c, dense)
+    d2 = fetch_step(step, delta, t, c2, c, dense)
+    d3 = fetch_step(step, delta, t, c3, c, dense)
     for f in range(table.shape[1]):
         x = table[v, f]
         w0 = fma(x, d0, fetch(dense, f0 + f, c0))
@@ -170,11 +172,7 @@ def squared_norm_mixed(features, i, lo, hi, delta, buffer):
         return total + gram_squared_norm(features.dense_gram, i, hi - lo, delta)
     spread_table(features, buffer, lo, hi, delta, 1.0)
     dense = matrix(buffer, features.begin, features.which.shape[1] * features.table.shape[1], delta.shape[1])
-    for f in range(dense.shape[0]):
-        for label in range(dense.shape[1]):
-            total += dense[f, label] * dense[f, label]
-            dense[f, label] = 0
-    return total
+    return total + clear_squares(dense)
 
 
 @implements(with_gram, MixedFeatures)
@@ -187,7 +185,7 @@ def mixed_with_gram(features, starts, width):
     values = np.zeros(int(ends[-1]) if len(ends) else 0)
     for i in np.flatnonzero(is_short):
         rows = dense_rows(features.table, features.which[starts[i] : starts[i + 1]]).astype(np.float64)
-        values[at[i] : at[i] + folded_size(len(rows))] = folded(rows @ rows.T)
+        values[at[i] : at[i] + folded_size(len(rows))] = fold(rows @ rows.T)
     sparse = features.sparse
     if supports(with_gram, sparse):
         sparse = with_gram(sparse, starts, width)

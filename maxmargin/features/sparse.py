@@ -7,7 +7,19 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, fma, plus, splat, store, times, without_first
+from maxmargin.arrays.lanes import (
+    BLOCK,
+    LANES,
+    as_precise,
+    columns_of_block,
+    fetch,
+    fma,
+    plus,
+    splat,
+    store,
+    times,
+    without_first,
+)
 from maxmargin.features.linear_map import (
     Gram,
     add_row,
@@ -108,16 +120,12 @@ def score_sparse(features, weights, lo, hi, out):
 
 
 @helper
-def score_block(features, weights, begin, end, out, t, c0):
-    """out[t, c] = sum_p x_p weights[f_p, c] over the entries begin:end, for up to four vectors of columns from c0 on.
+def score_block(features, weights, begin, end, out, t, c):
+    """out[t, c] = sum_p x_p weights[f_p, c] over the entries begin:end, for up to four vectors of columns from c on.
 
     They stay in registers; the last ones overlap, or are the same, so that there is no column beyond the labels.
     """
-    last = out.shape[1] - LANES
-    c0 = min(c0, last)
-    c1 = min(c0 + LANES, last)
-    c2 = min(c0 + 2 * LANES, last)
-    c3 = min(c0 + 3 * LANES, last)
+    c0, c1, c2, c3 = columns_of_block(c, out.shape[1])
     even0 = even1 = even2 = even3 = odd0 = odd1 = odd2 = odd3 = splat(out.dtype.type(0))
     p = begin
     while p + 2 <= end:
@@ -168,22 +176,23 @@ def spread_sparse(features, weights, lo, hi, delta, scale):
 
 
 @helper
-def spread_block(features, rows, weights, begin, end, delta, t, c0, step):
+def fetch_step(step, delta, t, c, begin, weights):
+    """A vector of step delta[t] from column c on, zero in columns before `begin`, as precise as the weights."""
+    return times(step, as_precise(without_first(fetch(delta, t, c), begin - c), weights))
+
+
+@helper
+def spread_block(features, rows, weights, begin, end, delta, t, c, step):
     """weights[f_p, c] += step x_p delta[t, c] over the entries begin:end, for the columns of `score_block`.
 
     Entries are those of the rows in features. All vectors of a row are loaded before the first is stored: where they
     overlap, they store the same numbers. What an earlier block has dealt with is left alone.
     """
-    last = delta.shape[1] - LANES
-    begun = c0
-    c0 = min(c0, last)
-    c1 = min(c0 + LANES, last)
-    c2 = min(c0 + 2 * LANES, last)
-    c3 = min(c0 + 3 * LANES, last)
-    d0 = times(step, as_precise(without_first(fetch(delta, t, c0), begun - c0), weights))
-    d1 = times(step, as_precise(without_first(fetch(delta, t, c1), begun - c1), weights))
-    d2 = times(step, as_precise(without_first(fetch(delta, t, c2), begun - c2), weights))
-    d3 = times(step, as_precise(without_first(fetch(delta, t, c3), begun - c3), weights))
+    c0, c1, c2, c3 = columns_of_block(c, delta.shape[1])
+    d0 = fetch_step(step, delta, t, c0, c, weights)
+    d1 = fetch_step(step, delta, t, c1, c, weights)
+    d2 = fetch_step(step, delta, t, c2, c, weights)
+    d3 = fetch_step(step, delta, t, c3, c, weights)
     for p in range(begin, end):
         f = np.int64(rows.indices[p])
         x = entry(rows, p)

@@ -18,8 +18,6 @@ smooth and whether it has a margin; loops ask where it is attained. A new loss i
 
 from __future__ import annotations
 
-from typing import Any
-
 from maxmargin.losses.base_loss import LEAST_LEVEL, BaseLoss, add_costs, attain, attain_at, combine, potentials
 from maxmargin.losses.hinge import Loss
 from maxmargin.losses.relaxed_loss import ENTROPIES, RelaxedLoss
@@ -46,7 +44,7 @@ NAMED: dict[str, BaseLoss] = {
 }
 
 
-def find_loss(loss: Any) -> BaseLoss:
+def find_loss(loss: object) -> BaseLoss:
     """The loss of the given name, "hinge", "squared_hinge", "smooth_hinge" or "log", or `loss` itself if it is one."""
     found = NAMED.get(loss) if isinstance(loss, str) else loss
     if not isinstance(found, BaseLoss):

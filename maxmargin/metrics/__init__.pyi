@@ -7,6 +7,9 @@ from maxmargin.metrics.calibration import expected_calibration_error as expected
 from maxmargin.metrics.calibration import find_temperature as find_temperature
 from maxmargin.metrics.calibration import reliability as reliability
 from maxmargin.metrics.calibration import temper as temper
+from maxmargin.metrics.constituents import BracketReport as BracketReport
+from maxmargin.metrics.constituents import bracket_f1 as bracket_f1
+from maxmargin.metrics.constituents import bracket_report as bracket_report
 from maxmargin.metrics.entities import EntityReport as EntityReport
 from maxmargin.metrics.entities import EntityScore as EntityScore
 from maxmargin.metrics.entities import entity_f1 as entity_f1

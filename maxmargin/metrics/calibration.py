@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count, check_positive
 from maxmargin.panels import new_axes, stack_panels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOWEST = 1e-300  # probabilities below are taken for it: their logarithms are finite
 
@@ -33,7 +36,7 @@ class Reliability(NamedTuple):
         is_used = self.counts > 0
         return float(np.average(np.abs(self.confidence - self.accuracy)[is_used], weights=self.counts[is_used]))
 
-    def plot(self, ax: object = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the share of right labels against their probability, equal where labels are calibrated; below, counts.
 
         They are drawn in the place of the Matplotlib axes `ax`, or on new ones; returns the axes of the shares.
@@ -123,11 +126,11 @@ def temper(marginals: Tables, temperature: float) -> Any:
     """
     check_positive("temperature", temperature)
     if isinstance(marginals, np.ndarray) and marginals.ndim == 2:
-        return _tempered(marginals, temperature)
-    return [_tempered(np.asarray(p, np.float64), temperature) for p in marginals]
+        return _temper_rows(marginals, temperature)
+    return [_temper_rows(np.asarray(p, np.float64), temperature) for p in marginals]
 
 
-def _tempered(p: np.ndarray, temperature: float) -> np.ndarray:
+def _temper_rows(p: np.ndarray, temperature: float) -> np.ndarray:
     logs = np.log(np.maximum(p, LOWEST)) / temperature
     powers = np.exp(logs - logs.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
@@ -161,7 +164,7 @@ def find_temperature(y_true: object, marginals: Tables, classes: ArrayLike) -> f
         raise ValueError("y_true must hold at least one label that is in classes.")
 
     def surprise(log_temperature: float) -> float:
-        tempered = _tempered(p, np.exp(log_temperature))
+        tempered = _temper_rows(p, np.exp(log_temperature))
         return -float(np.log(np.maximum(tempered[np.arange(len(labels)), labels], LOWEST)).mean())
 
     found = minimize_scalar(surprise, bounds=(np.log(0.01), np.log(100.0)), method="bounded", options={"xatol": 1e-6})

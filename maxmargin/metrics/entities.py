@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.display.markup import table, tag
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.metrics.labels import check_pairs, token_accuracy
 from maxmargin.text.schemes import Spans, read_tags
 
@@ -63,6 +65,15 @@ class EntityReport(NamedTuple):
                 *(f"{kind:>17}: {_percentages(score)}  {score.n_predicted}" for kind, score in self.types.items()),
             ]
         )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (kind, *(f"{100 * share:.2f}" for share in (score.precision, score.recall, score.f1)), *score)
+            for kind, score in [("all", self.overall), *self.types.items()]
+        ]
+        titles = ("type", "precision", "recall", "F1", "true", "found", "right")
+        accuracy = tag("p", f"{100 * self.accuracy:.2f} % of {self.n_tokens:,} tags are right.")
+        return show_in_notebook(table(titles, rows, class_="numbers"), accuracy)
 
 
 def _percentages(score: EntityScore) -> str:

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.panels import new_axes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 
 def check_pairs(y_true: object, y_pred: object) -> tuple[list[Any], list[Any]]:
     """Raise unless both are lists of sequences of the same lengths, with at least one label; return them as lists."""
+    true, predicted = check_lists(y_true, y_pred)
+    for i, (a, b) in enumerate(zip(true, predicted, strict=True)):
+        if len(a) != len(b):
+            raise ValueError(f"y_true[{i}] has {len(a)} labels, but y_pred[{i}] has {len(b)}.")
+    if not any(true):
+        raise ValueError("y_true must hold at least one label.")
+    return true, predicted
+
+
+def check_lists(y_true: object, y_pred: object) -> tuple[list[Any], list[Any]]:
+    """Raise unless both are lists of as many sequences; return them as lists."""
     true, predicted = (
         [_as_list(labels, f"{name}[{i}]") for i, labels in enumerate(_as_list(y, name))]
         for name, y in (("y_true", y_true), ("y_pred", y_pred))
     )
     if len(true) != len(predicted):
         raise ValueError(f"y_true has {len(true)} sequences, but y_pred has {len(predicted)}.")
-    for i, (a, b) in enumerate(zip(true, predicted, strict=True)):
-        if len(a) != len(b):
-            raise ValueError(f"y_true[{i}] has {len(a)} labels, but y_pred[{i}] has {len(b)}.")
-    if not any(true):
-        raise ValueError("y_true must hold at least one label.")
     return true, predicted
 
 
@@ -80,7 +89,7 @@ class Confusion(NamedTuple):
         cells = [["", *names], *([name, *map(str, row)] for name, row in zip(names, self.counts.tolist(), strict=True))]
         return "\n".join("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the table: colours are shares of the true labels, as some are far more frequent, numbers are counts.
 
         Parameters

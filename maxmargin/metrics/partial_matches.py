@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from maxmargin.display.markup import table
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.metrics.labels import check_pairs
 from maxmargin.text.schemes import Entity, find_entities
 
@@ -75,6 +77,10 @@ class MatchReport(NamedTuple):
             for name, s in zip(self._fields, self, strict=True)
         ]
         return "\n".join([f"{head}{'spurious':>10}", *rows])
+
+    def _repr_html_(self) -> str:
+        titles, *rows = map(str.split, str(self).splitlines())
+        return show_in_notebook(table(("counted", *titles), rows, class_="numbers"))
 
 
 def match_report(y_true: object, y_pred: object) -> MatchReport:

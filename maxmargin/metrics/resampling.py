@@ -99,7 +99,50 @@ def compare_taggings(
     >>> found.p_value < 0.01, found.difference.low > 0
     (True, True)
     """
-    both = np.concatenate([_counts(y_true, y, entities) for y in (y_first, y_second)], axis=1)
+    first, second = (_counts(y_true, y, entities) for y in (y_first, y_second))
+    return _compare(first, second, n_draws, random_state)
+
+
+def bootstrap_means(sums: np.ndarray, weights: np.ndarray, *, n_draws: int = 1000, random_state: int = 0) -> Interval:
+    """A weighted mean with its bootstrap interval, from the weighted sums of examples and their weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.metrics.resampling import bootstrap_means
+    >>> interval = bootstrap_means(np.array([3.0, 0.0, 2.0]), np.array([3.0, 1.0, 2.0]))
+    >>> round(interval.value, 4), interval.high
+    (0.8333, 1.0)
+    """
+    counts = _as_counts(sums, weights)
+    return _interval(_score(counts.sum(axis=0)), _score(_draws(counts, n_draws, random_state)))
+
+
+def compare_means(
+    first: np.ndarray, second: np.ndarray, weights: np.ndarray, *, n_draws: int = 1000, random_state: int = 0
+) -> Comparison:
+    """Whether one of two models is better, by the weighted sums of their merits for each example: `compare_taggings`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.metrics.resampling import compare_means
+    >>> found = compare_means(np.zeros(30), np.ones(30), np.ones(30))
+    >>> found.difference.value, found.p_value < 0.01
+    (1.0, True)
+    """
+    return _compare(_as_counts(first, weights), _as_counts(second, weights), n_draws, random_state)
+
+
+def _as_counts(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums as counts whose score is their mean."""
+    scale = weights.mean() or 1.0
+    return np.stack([weights, weights, sums], axis=1) / scale
+
+
+def _compare(first: np.ndarray, second: np.ndarray, n_draws: int, random_state: int) -> Comparison:
+    """Two models by the counts of each."""
+    both = np.concatenate([first, second], axis=1)
     drawn = _draws(both, n_draws, random_state)
     total = both.sum(axis=0)
     scores, seen = [_score(total[k : k + 3]) for k in (0, 3)], [_score(drawn[:, k : k + 3]) for k in (0, 3)]
@@ -109,8 +152,8 @@ def compare_taggings(
     swapped = np.concatenate([rng.random((n, len(shift))) < 0.5 for n in _parts(n_draws, len(shift))]) @ shift
     random = _score(total[3:] - swapped) - _score(total[:3] + swapped)
     n_larger = int((np.abs(random) >= abs(difference) - 1e-12).sum())
-    first, second = (_interval(value, row) for value, row in zip(scores, seen, strict=True))
-    return Comparison(first, second, _interval(difference, seen[1] - seen[0]), (n_larger + 1) / (n_draws + 1))
+    ours, theirs = (_interval(value, row) for value, row in zip(scores, seen, strict=True))
+    return Comparison(ours, theirs, _interval(difference, seen[1] - seen[0]), (n_larger + 1) / (n_draws + 1))
 
 
 def _counts(y_true: object, y_pred: object, entities: bool) -> np.ndarray:

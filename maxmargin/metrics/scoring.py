@@ -11,7 +11,16 @@ from maxmargin.wording import quote
 Metric = Callable[[Any, Any], float]
 
 # Those of true outputs and predictions, loaded on first use.
-METRICS = "entity_f1", "entity_precision", "entity_recall", "las", "sequence_accuracy", "token_accuracy", "uas"
+METRICS = (
+    "bracket_f1",
+    "entity_f1",
+    "entity_precision",
+    "entity_recall",
+    "las",
+    "sequence_accuracy",
+    "token_accuracy",
+    "uas",
+)
 
 
 def find_metric(scoring: object) -> Metric:
@@ -30,7 +39,8 @@ def get_scorer(name: str) -> Any:
     Parameters
     ----------
     name
-        {"entity_f1", "entity_precision", "entity_recall", "las", "sequence_accuracy", "token_accuracy", "uas"}.
+        {"bracket_f1", "entity_f1", "entity_precision", "entity_recall", "las", "sequence_accuracy", "token_accuracy",
+        "uas"}.
 
     Returns
     -------

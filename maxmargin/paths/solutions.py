@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.display.notebook import show_in_notebook
+from maxmargin.display.page import write_page
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.fitting import complete
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.panels import new_axes, stack_panels
+from maxmargin.paths.path_page import draw_path, report_path, tell_path
+from maxmargin.persist.files import Location, check_writable
 from maxmargin.solvers.block_coordinate.path_steps import Breakpoint
 from maxmargin.trace import Certificate, Status, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 FIGURES = "primal", "dual", "gap", "passes", "oracle_calls", "seconds"
 
@@ -165,6 +170,33 @@ class Path:
         best = f", best C {self.best_C:.3g}" if len(self.scores) else ""
         return f"Path({len(self)} breakpoints, C from {self.Cs[0]:.3g} to {self.Cs[-1]:.3g}{best}, {self.status.name})"
 
+    def _repr_html_(self) -> str:
+        return show_in_notebook(tell_path(self), draw_path(self)) if len(self) else show_in_notebook(repr(self))
+
+    def report(self, path: Location, *, title: str | None = None) -> None:
+        """Write a page on the path, in one file of HTML that needs no network.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        title
+            What to call it; by default the name of the file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from maxmargin import ChainSVM, regularization_path
+        >>> path = regularization_path(ChainSVM(), [[[1.0], [0.0]]], [["a", "b"]], eps=0.5)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path.report(Path(folder) / "path.html")
+        ...     (Path(folder) / "path.html").read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        target = check_writable(path)
+        write_page(path, report_path(self, title or target.stem))
+
     def to_frame(self) -> pd.DataFrame:
         """The path as a pandas DataFrame, one row per breakpoint (pandas is not a dependency of the library)."""
         try:
@@ -176,7 +208,7 @@ class Path:
         columns["status"] = [point.status.name for point in self._points]
         return pd.DataFrame(columns | ({"score": np.array(self.scores)} if len(self.scores) else {}))
 
-    def plot(self, ax: object = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the bounds of the objective and, if there are any, below them the scores against C.
 
         They are drawn in the place of the Matplotlib axes `ax`, or on new ones; returns the axes of the objective.

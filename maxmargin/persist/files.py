@@ -79,7 +79,7 @@ def remove_abandoned(folder: Path, begin: str) -> None:
     begin = f".{begin[:LONGEST_NAME]}"
     for name in os.listdir(folder):
         if name.startswith(begin) and ENDING.search(name):
-            with contextlib.suppress(OSError), _locked(folder / name):  # it is of another user, or in use
+            with contextlib.suppress(OSError), _lock(folder / name):  # it is of another user, or in use
                 os.unlink(folder / name)
 
 
@@ -97,7 +97,7 @@ def _open_beside(target: Path, mode: int) -> tuple[BinaryIO, Path]:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Lock a file; raises an OSError if another process has."""
     if fcntl is None:
         yield

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection import Explanation
 from maxmargin.report.entity_errors import RIGHT, Judged, judge_entities
 from maxmargin.text.document_tags import word_of
+from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import find_entities
 
 MOST_WORST, MOST_OTHERS = 200, 100  # sentences that are shown
-MOST_EXPLAINED = 150  # words, those of the worst sentences first
+MOST_EXPLAINED = 150  # words, wrong ones and those of the worst sentences first
 N_READINGS, N_TAGS, N_REASONS = 3, 4, 8  # that are shown of a sentence, of a word, and of an explanation
 LONGEST = 400  # characters of a word, and tokens of a sentence, that are shown
 
@@ -22,14 +24,16 @@ class ReportedTagger(Protocol):
     """What a report asks a tagger for."""
 
     scheme_: str | None
+    inside_: str | None
+    asks_documents: bool
     model_: Any
 
     @property
     def classes_(self) -> np.ndarray: ...
-    def predict(self, X: Any) -> list[list[Any]]: ...
-    def predict_marginals(self, X: Any) -> list[np.ndarray]: ...
-    def predict_topk(self, X: Any, k: int) -> list[tuple[list[list[Any]], np.ndarray]]: ...
-    def explain(self, sentence: Any, position: int, rival: object = None) -> Explanation: ...
+    def predict(self, X: object) -> list[list[Any]]: ...
+    def predict_marginals(self, X: object) -> list[np.ndarray]: ...
+    def predict_topk(self, X: object, k: int) -> list[tuple[list[list[Any]], np.ndarray]]: ...
+    def explain(self, sentence: object, position: int, rival: object = None) -> Explanation: ...
 
 
 class Tagged(NamedTuple):
@@ -54,11 +58,12 @@ class Tagged(NamedTuple):
 
 
 def tag_sentences(tagger: ReportedTagger, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> Tagged:
-    """What a tagger makes of sentences whose tags are known."""
+    """What a tagger makes of sentences whose tags are known, of any scheme."""
     predicted, classes = tagger.predict(X), tagger.classes_.tolist()
     judged: list[list[Judged]] = [[] for _ in X]
     if tagger.scheme_ is not None:
-        pairs = zip(find_entities([*map(list, y)]), find_entities(predicted), strict=True)
+        y = mend_tags(y, tagger.scheme_).y
+        pairs = zip(find_entities(y), find_entities(predicted), strict=True)
         judged = [[*judge_entities(*pair)] for pair in pairs]
     return Tagged(X, y, predicted, tagger.predict_marginals(X), classes, judged)
 
@@ -79,19 +84,21 @@ def describe_sentences(
     Each has its number, words, true and predicted tags with the probability of the latter, errors by type, the best
     readings, the likeliest tags of each word, and why some words have their tags; then the tags of other taggers.
     """
-    sentences, losses = [tagged.X[i] for i in shown], tagged.losses
-    readings = tagger.predict_topk(sentences, N_READINGS)
+    losses = tagged.losses
+    if tagger.asks_documents:
+        readings = tagger.predict_topk(tagged.X, N_READINGS)
+        readings = [readings[i] for i in shown]
+    else:
+        readings = tagger.predict_topk([tagged.X[i] for i in shown], N_READINGS)
     index = {tag: k for k, tag in enumerate(tagged.classes)}
-    n_left, found = MOST_EXPLAINED, []
+    explained, found = choose_words(tagged, shown) if can_explain(tagger) else {}, []
     for i, (best, scores) in zip(shown, readings, strict=True):
         y, predicted, table = tagged.y[i], tagged.predicted[i], tagged.marginals[i]
         words = [word_of(token) for token in tagged.X[i]]
-        wrong = [t for t, (a, b) in enumerate(zip(y, predicted, strict=True)) if a != b and t < LONGEST]
         why = {}
-        for t in wrong[: max(n_left, 0)]:
-            rival = y[t] if y[t] in index else None
-            why[t] = reasons(tagger.explain(tagged.X[i], t, rival))
-            n_left -= 1
+        for t in explained.get(i, ()):
+            is_rival = tagger.inside_ is None and y[t] in index and y[t] != best[0][t]
+            why[t] = reasons(tagger.explain(tagged.X[i], t, y[t] if is_rival else None))
         likely = np.argsort(-table, axis=1, kind="stable")[:LONGEST, :N_TAGS]
         found.append(
             {
@@ -111,6 +118,21 @@ def describe_sentences(
             }
         )
     return found
+
+
+def choose_words(tagged: Tagged, shown: Sequence[int]) -> dict[int, list[int]]:
+    """The words of sentences whose tags are explained, by sentence: wrong ones, then others of the first sentences."""
+    words = [(i, t) for i in shown for t in range(min(len(tagged.y[i]), LONGEST))]
+    words.sort(key=lambda word: tagged.y[word[0]][word[1]] == tagged.predicted[word[0]][word[1]])
+    chosen: dict[int, list[int]] = {}
+    for i, t in words[:MOST_EXPLAINED]:
+        chosen.setdefault(i, []).append(t)
+    return chosen
+
+
+def can_explain(tagger: ReportedTagger) -> bool:
+    """Whether it can be told why words have their tags: those of chains whose sentences stand alone."""
+    return isinstance(tagger.model_, ChainCRF | ChainSVM) and not tagger.asks_documents
 
 
 def reasons(explanation: Explanation) -> dict[str, Any]:

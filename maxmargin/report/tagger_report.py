@@ -11,6 +11,7 @@ from maxmargin.display.figures import Curve, draw_curves, draw_table
 from maxmargin.display.fit_summary import show_curve, tell_verdict
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.page import Section, make_page
+from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection import strongest_features
 from maxmargin.metrics import bootstrap, compare_taggings, entity_report, token_accuracy
 from maxmargin.metrics.calibration import reliability
@@ -19,11 +20,12 @@ from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
 from maxmargin.report.tagged_sentences import (
     MOST_EXPLAINED,
     Tagged,
+    can_explain,
     choose_sentences,
     describe_sentences,
     tag_sentences,
 )
-from maxmargin.text.data_health import DataHealth, check_data
+from maxmargin.text.data_health import check_data
 
 N_FEATURES = 15  # of each tag, that are shown at first; the search looks at more
 N_SEARCHED = 200
@@ -68,19 +70,20 @@ def report_tagger(
     data: dict[str, Any] = {"classes": [str(tag) for tag in tagger.classes_.tolist()], "others": [*compared]}
     if tagged is not None:
         shown, n_worst = choose_sentences(tagged)
-        sections += [show_scores(tagger, tagged), show_sentences(len(shown), n_worst, len(tagged.X))]
+        sections += [show_scores(tagger, tagged), show_sentences(tagger, len(shown), n_worst, len(tagged.X))]
         if compared:
             sections.append(compare(tagger, tagged, compared))
         data["sentences"] = describe_sentences(tagger, tagged, shown, [*compared.values()])
-    sections.append(show_weights(tagger))
-    data["features"] = strongest_by_tag(tagger)
+    if isinstance(tagger.model_, ChainCRF | ChainSVM):
+        sections.append(show_weights(tagger))
+        data["features"] = strongest_by_tag(tagger)
     if tagged is not None:
         sections.append(show_probabilities(tagger, tagged, data))
     known = {
         title: part for title, part in (("train", train), ("test", test)) if part is not None and any(map(len, part[0]))
     }
     if known:
-        sections.append(show_data(check_data(known)))
+        sections.append(Section("data", "Data", check_data(known).tabulate()))
     return make_page(f"Report: {name}", sections, data)
 
 
@@ -112,16 +115,17 @@ def show_scores(tagger: Any, tagged: Tagged) -> Section:
     return Section("scores", "Scores", join([table(titles, rows, class_="numbers"), note]))
 
 
-def show_sentences(n_shown: int, n_worst: int, n_all: int) -> Section:
+def show_sentences(tagger: Any, n_shown: int, n_worst: int, n_all: int) -> Section:
     """The browser of sentences, which the script fills."""
     which = f"All {n_all:,} sentences."
     if n_shown < n_all:
         rest = f"{n_shown - n_worst:,} of the other {n_all - n_worst:,}"
         which = f"The {n_worst:,} sentences that surprise the tagger most, and {rest}."
+    why = f" and, of {MOST_EXPLAINED} words, the wrong ones first, why" if can_explain(tagger) else ""
     note = tag(
         "p",
         f"{which} True tags stand above the words, predicted ones below, over a bar as long as they are probable. "
-        f"Choose a word to see its likeliest tags and, of the first {MOST_EXPLAINED} wrong ones, why.",
+        f"Choose a word to see its likeliest tags{why}.",
     )
     choice = tag(
         "p",
@@ -220,23 +224,6 @@ def show_probabilities(tagger: Any, tagged: Tagged, data: dict[str, Any]) -> Sec
             slider,
         ]
     return Section("probabilities", "Probabilities", join(parts))
-
-
-def show_data(health: DataHealth) -> Section:
-    """What is odd about the data."""
-    if not health.findings:
-        return Section("data", "Data", tag("p", "Nothing odd was found."))
-    rows = [
-        (
-            tag("span", finding.level, class_=finding.level),
-            finding.part,
-            f"{finding.n:,}",
-            finding.what,
-            "; ".join(finding.examples),
-        )
-        for finding in health.findings
-    ]
-    return Section("data", "Data", table(("level", "data", "number", "what", "such as"), rows))
 
 
 def compare(tagger: Any, tagged: Tagged, compared: Mapping[str, Sequence[Any]]) -> Section:

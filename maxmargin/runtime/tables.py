@@ -150,7 +150,7 @@ class FunctionTable:
 
     def __init__(
         self,
-        target: Any,
+        target: object,
         interface: Interface,
         dtype: DTypeLike,
         numbers: Sequence[int],

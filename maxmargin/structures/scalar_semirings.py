@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
+from maxmargin.arrays.exponential import fast_exp
 from maxmargin.arrays.vectors import first_best
 from maxmargin.runtime.dispatch import generic, helper, implements
 from maxmargin.structures.chains.chain_dp import exact
@@ -45,6 +48,16 @@ def times(semiring, x, y):
 
 
 @generic
+def sum_range(semiring, values, lo, hi):
+    """The sum of values[lo:hi]."""
+
+
+@generic
+def sum_products(semiring, a, r, b, s, lo, hi):
+    """The sum of products of a[r, lo:hi] and b[s, lo:hi]."""
+
+
+@generic
 def over(semiring, x, y):
     """X divided by y."""
 
@@ -59,6 +72,66 @@ def add_logs(semiring, x, y):
     """log(exp(x) + exp(y))."""
     top = max(x, y)
     return top + math.log1p(math.exp(min(x, y) - top))
+
+
+@helper
+def best_of_range(semiring, values, lo, hi):
+    """The largest of values[lo:hi]."""
+    top = NEVER
+    for k in range(lo, hi):
+        top = max(top, np.float64(values[k]))
+    return top
+
+
+@helper
+def best_of_products(semiring, a, r, b, s, lo, hi):
+    """The largest sum of an entry of a row and one of another."""
+    top = NEVER
+    for k in range(lo, hi):
+        top = max(top, a[r, k] + b[s, k])
+    return top
+
+
+# Sums of exponentials of what is far below zero may lose all their digits, but not more: what is impossible stays so.
+LEAST_SUM = 1e-300
+
+
+@helper
+def log_sum_range(semiring, values, lo, hi):
+    """The logarithm of the sum of exponentials of values[lo:hi]."""
+    top = best_of_range(semiring, values, lo, hi)
+    total = 0.0
+    for k in range(lo, hi):
+        total += fast_exp(min(values[k] - top, 0.0))
+    return top + math.log(max(total, LEAST_SUM))
+
+
+@helper
+def log_sum_products(semiring, a, r, b, s, lo, hi):
+    """The same of sums of an entry of a row and one of another."""
+    top = best_of_products(semiring, a, r, b, s, lo, hi)
+    total = 0.0
+    for k in range(lo, hi):
+        total += fast_exp(min(a[r, k] + b[s, k] - top, 0.0))
+    return top + math.log(max(total, LEAST_SUM))
+
+
+@helper
+def plain_sum_of_range(semiring, values, lo, hi):
+    """The sum of values[lo:hi]."""
+    total = 0.0
+    for k in range(lo, hi):
+        total += values[k]
+    return total
+
+
+@helper
+def plain_sum_of_products(semiring, a, r, b, s, lo, hi):
+    """The inner product of parts of two rows."""
+    total = 0.0
+    for k in range(lo, hi):
+        total += a[r, k] * b[s, k]
+    return total
 
 
 @helper
@@ -90,6 +163,19 @@ def as_share(semiring, x, total):
     """X as a share of a total, a plain number."""
 
 
+MOST_WORDS = 150  # whose sums cannot overflow: n words have fewer than 6.75^n trees, of weights of at most 1
+LOG_TREES = math.log(6.75)
+
+
+@helper
+def has_underflown(total, n_words):
+    """Whether a sum over trees of words is so small that parts of it may be missing, or so large that it may overflow.
+
+    Otherwise what has underflown is nothing beside it, times any number of trees.
+    """
+    return n_words > MOST_WORDS or total <= 0 or math.log(total) < LOG_TREES * n_words - 500
+
+
 @generic
 def log_of(semiring, x):
     """The logarithm of what x stands for."""
@@ -111,6 +197,12 @@ implements(one, Sums)(lambda semiring: 1.0)
 implements(add, Best)(lambda semiring, x, y: max(x, y))
 implements(add, Sums)(lambda semiring, x, y: x + y)
 implements(add, LogSums)(add_logs)
+implements(sum_range, Best)(best_of_range)
+implements(sum_range, Sums)(plain_sum_of_range)
+implements(sum_range, LogSums)(log_sum_range)
+implements(sum_products, Best)(best_of_products)
+implements(sum_products, Sums)(plain_sum_of_products)
+implements(sum_products, LogSums)(log_sum_products)
 implements(times, Best, LogSums)(lambda semiring, x, y: x + y)
 implements(times, Sums)(lambda semiring, x, y: x * y)
 implements(over, LogSums)(lambda semiring, x, y: x - y)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from maxmargin import inference
 from maxmargin.checks import check_share
+from maxmargin.data.shard_predictions import predicts_shards
+from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.metrics import entity_curve, entity_f1, token_accuracy
 from maxmargin.persist import Location, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
+from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel, arrange_tags, find_tags, score_entities
 from maxmargin.text.document_tags import with_votes
-from maxmargin.text.entity_chances import Chances, ScoredEntity, continuations
-from maxmargin.text.inner_tags import merge_columns, outer_classes
-from maxmargin.text.schemes import Entity, LabelSequences, check_spans, convert_tags, find_entities, spell_entities
+from maxmargin.text.entity_chances import ScoredEntity
+from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from maxmargin.text.standoff.tokenizer import Tokenizer
 
 
+@predicts_shards
 class FittedTagger(Estimator):
     """What a fitted tagger does; `complete` makes it one."""
 
@@ -38,17 +42,17 @@ class FittedTagger(Estimator):
     def complete(
         self,
         features: Transformer,
-        model: ChainCRF | ChainSVM,
+        model: TaggingModel,
         scheme: str | None,
         inside: str | None = None,
-        first: Any = None,
+        first: object = None,
     ) -> Self:
         """Become the tagger of a fitted transformer and model, of tags of a scheme and another inside, and a stage."""
         self.features_: Any = features
         self.model_, self.scheme_, self.inside_, self.first_ = model, scheme, inside, first
         return self
 
-    def _fitted(self) -> ChainCRF | ChainSVM:
+    def _fitted(self) -> TaggingModel:
         check_is_fitted(self, "model_")
         return self.model_
 
@@ -60,15 +64,14 @@ class FittedTagger(Estimator):
     @property
     def classes_(self) -> np.ndarray:
         """The tags, sorted."""
-        classes = self._fitted().classes_
-        return classes if self.inside_ is None else outer_classes(classes.tolist(), self.scheme_ or "")
+        return find_tags(self._fitted(), self.scheme_, self.inside_)
 
     def _rows(self, X: Sentences) -> Any:
         """The features of sentences, as the model has been trained on them."""
         self._fitted()
-        return self.features_.transform(voted(self.first_, X))
+        return self.features_.transform(add_votes(self.first_, X))
 
-    def _shown(self, y: list[list[Any]]) -> list[list[Any]]:
+    def _show(self, y: list[list[Any]]) -> list[list[Any]]:
         """Tags in the scheme that users see."""
         return y if self.inside_ is None else convert_tags(y, self.scheme_ or "")
 
@@ -76,13 +79,13 @@ class FittedTagger(Estimator):
     status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
     certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
 
-    def _allowed(self, allowed: object) -> dict[str, Any]:
+    def _check_allowed(self, allowed: object) -> dict[str, Any]:
         """What is known of the tags of sentences, as the model takes it."""
         if allowed is not None and self.inside_ is not None:
             raise ValueError("allowed must be None: the model of the tagger has tags of another scheme inside.")
         return {} if allowed is None else {"allowed": allowed}
 
-    def predict(self, X: Sentences, *, allowed: object = None) -> list[list[Any]]:
+    def predict(self, X: Sentences | Shards, *, allowed: object = None) -> list[list[Any]]:
         """The tags of sentences.
 
         Parameters
@@ -93,18 +96,21 @@ class FittedTagger(Estimator):
             What is known of their tags, as y in `fit` says it: they are the best that agree with it.
         """
         if self.threshold is not None:
-            found = self._found_entities(X, allowed)
+            found = self._find_entities(X, allowed)
             return [spell_entities(entities, n, self.scheme_ or "") for n, entities in found]
-        labels = self._fitted().predict(self._rows(X), **self._allowed(allowed))
-        return self._shown([tags.tolist() for tags in labels])
+        labels = self._fitted().predict(self._rows(X), **self._check_allowed(allowed))
+        return self._show([tags.tolist() for tags in labels])
 
     def predict_posterior(self, X: Sentences, *, allowed: object = None) -> list[list[Any]]:
         """The tags of sentences that have the most right ones, as expected, of those that keep to the scheme.
 
         Those that the model has `inside`, if there is another scheme; whatever the `threshold`.
         """
-        found = self._fitted().predict_posterior(self._rows(X), **self._allowed(allowed))
-        return self._shown([tags.tolist() for tags in found])
+        model = self._fitted()
+        if not isinstance(model, ChainCRF | ChainSVM):
+            raise TypeError("predict_posterior needs a ChainCRF or a ChainSVM.")
+        found = model.predict_posterior(self._rows(X), **self._check_allowed(allowed))
+        return self._show([tags.tolist() for tags in found])
 
     def predict_entities(self, X: Sentences, *, allowed: object = None) -> list[list[ScoredEntity]]:
         """The entities of sentences, each with its probability: that its bounds and its type are right.
@@ -117,7 +123,7 @@ class FittedTagger(Estimator):
         X, allowed
             As in `predict`; where the tagger has a threshold, entities below it are left out.
         """
-        return [found for _, found in self._found_entities(X, allowed)]
+        return [found for _, found in self._find_entities(X, allowed)]
 
     def entity_probabilities(self, X: Sentences, entities: Sequence[Sequence[Entity]]) -> list[list[float]]:
         """The probabilities of entities of your choice.
@@ -129,35 +135,24 @@ class FittedTagger(Estimator):
         entities
             Lists of entities, one for each sentence: first token, the one after the last, type.
         """
-        chances, _ = self._chances(X)
-        if len(entities) != len(chances):
-            raise ValueError(f"entities must hold {len(chances)} lists, one per sentence, but holds {len(entities)}.")
-        return [
-            known.of(check_spans(row, len(known.marginals), i))
-            for i, (known, row) in enumerate(zip(chances, entities, strict=True))
-        ]
+        _, found = self._score_entities(X, entities=entities)
+        return [[entity.probability for entity in row] for row in found]
 
-    def _found_entities(self, X: Sentences, allowed: object) -> Iterator[tuple[int, list[ScoredEntity]]]:
+    def _find_entities(self, X: Sentences, allowed: object) -> Iterator[tuple[int, list[ScoredEntity]]]:
         """The lengths of sentences and their entities, those below the threshold left out."""
         least = 0.0 if self.threshold is None else self.threshold
         check_share("threshold", least)
-        chances, tags = self._chances(X, allowed)
-        for known, entities in zip(chances, find_entities(tags), strict=True):
-            scored = [ScoredEntity(*e, p) for e, p in zip(entities, known.of(entities), strict=True)]
-            yield len(known.marginals), [entity for entity in scored if entity.probability >= least]
+        for n, scored in zip(*self._score_entities(X, allowed), strict=True):
+            yield n, [entity for entity in scored if entity.probability >= least]
 
-    def _chances(self, X: Sentences, allowed: object = None) -> tuple[list[Chances], list[list[str]]]:
-        """What the model says of tags, and the best ones, in the scheme that it has inside."""
+    def _score_entities(
+        self, X: Sentences, allowed: object = None, entities: Sequence[Sequence[Entity]] | None = None
+    ) -> tuple[list[int], list[list[ScoredEntity]]]:
+        """The lengths of sentences, and their best entities, or those that are given, with their probabilities."""
         model = self._fitted()
         if self.scheme_ is None:
             raise ValueError("The tags of this tagger spell no entities: it has no scheme.")
-        problem = model._problem(self._rows(X), **self._allowed(allowed))
-        names = tuple(model.classes_.tolist())
-        marginals = model._predict_marginals(problem)
-        pairs = continuations(names) @ [len(names), 1]
-        transitions = inference.transitions(problem, model._w, pairs, model.n_jobs)
-        chances = [Chances(names, *tables) for tables in zip(marginals, transitions, strict=True)]
-        return chances, [tags.tolist() for tags in model._predict(problem)]
+        return score_entities(model, self._rows(X), self._check_allowed(allowed), entities)
 
     def find_threshold(self, X: Sentences, y: LabelSequences, *, precision: float) -> float:
         """The lowest threshold that gives the entities of held-out sentences a precision: for `threshold`.
@@ -218,7 +213,7 @@ class FittedTagger(Estimator):
 
     def tag_all(self, texts: Iterable[str], tokenizer: str | Tokenizer | None = None) -> list[list[TextEntity]]:
         """The entities of several texts, each of which is a document: as `tag`, in less time."""
-        from maxmargin.text.standoff.text_documents import tokenized  # which other taggers do without
+        from maxmargin.text.standoff.text_documents import tokenize_texts  # which other taggers do without
 
         texts = [*texts]
         for k, text in enumerate(texts):
@@ -226,19 +221,20 @@ class FittedTagger(Estimator):
                 raise TypeError(f"texts[{k}] must be a string, not {quote(text)}.")
         if tokenizer is None and self.layout is not None:
             tokenizer = self.layout.tokenizer
-        document = tokenized(texts, tokenizer)
+        document = tokenize_texts(texts, tokenizer)
         return [[*(text.entities or ())] for text in document.with_entities(self.find_spans(document.X))]
 
     def find_spans(self, X: Sentences) -> list[list[ScoredEntity]]:
-        """The entities of sentences of words or, where tags spell none, the tag of each token, with probabilities."""
-        if self.layout is not None and isinstance(self.layout.x, tuple):
+        """The entities of sentences or, where tags spell none, the tag of each token, with probabilities."""
+        X = X if isinstance(X, Sequence) else [*X]
+        are_words = isinstance(next(chain.from_iterable(X), None), str)
+        if are_words and self.layout is not None and isinstance(self.layout.x, tuple):
             raise ValueError(
                 f"The tagger was trained on tokens of {len(self.layout.x)} columns, but texts have words only: train "
                 "one without the other columns."
             )
         if self._fitted() and self.scheme_ is not None:
             return self.predict_entities(X)
-        X = X if isinstance(X, Sequence) else [*X]
         index = {tag: k for k, tag in enumerate(self.classes_.tolist())}
         found = zip(self.predict(X), self.predict_marginals(X), strict=True)
         return [
@@ -268,18 +264,15 @@ class FittedTagger(Estimator):
 
     def predict_topk(self, X: Sentences, k: int, *, allowed: object = None) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""
-        found = self._fitted().predict_topk(self._rows(X), k, **self._allowed(allowed))
-        return [(self._shown(tags.tolist()), scores) for tags, scores in found]
+        found = self._fitted().predict_topk(self._rows(X), k, **self._check_allowed(allowed))
+        return [(self._show(tags.tolist()), scores) for tags, scores in found]
 
     def predict_marginals(self, X: Sentences, *, allowed: object = None) -> list[np.ndarray]:
         """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
-        found = self._fitted().predict_marginals(self._rows(X), **self._allowed(allowed))
-        if self.inside_ is None:
-            return found
-        tags = self._fitted().classes_.tolist()
-        return [merge_columns(table, tags, self.scheme_ or "") for table in found]
+        found = self._fitted().predict_marginals(self._rows(X), **self._check_allowed(allowed))
+        return arrange_tags(self._fitted(), found, self.scheme_, self.inside_)
 
-    def score(self, X: Sentences, y: LabelSequences) -> float:
+    def score(self, X: Sentences | Shards, y: LabelSequences | None = None) -> float:
         """The F1 of entities, or the share of right tags where they have no scheme.
 
         Parameters
@@ -287,29 +280,33 @@ class FittedTagger(Estimator):
         X, y
             As in `fit`.
         """
+        if isinstance(X, Shards) and y is None:
+            y = [tags for shard in X for tags in shard.y]
+        if y is None:
+            raise TypeError("y must hold the tags of X, but it is None.")
         return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
 
-    def _saved(self) -> dict[str, Any]:
+    def _pack(self) -> dict[str, Any]:
         """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
         names = ("features_", "model_", "scheme_", "inside_", "first_")
         fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None
         return {**self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
-    def _loaded(cls, fitted: Any, **arguments: Any) -> Self:
+    def _unpack(cls, fitted: Any, **arguments: Any) -> Self:
         """The tagger of what was saved."""
         tagger = cls(**arguments)
         if not isinstance(tagger.layout, Layout | None):
             raise TypeError("the layout of its files is none")
         if fitted is None:
             return tagger
-        if not (isinstance(fitted["model"], ChainCRF | ChainSVM) and hasattr(fitted["model"], "_w")):
+        if not (isinstance(fitted["model"], TaggingModel) and hasattr(fitted["model"], "_w")):
             raise TypeError("the model of the tagger is no fitted one of sequences")
         if isinstance(fitted["features"], WindowFeatures):
             fitted["features"].transform([])  # which checks its arguments
         if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
             raise TypeError("features or scheme of the tagger are none")
-        if fitted.get("inside") not in (None, "IOBES", "BILOU") or not isinstance(
+        if fitted.get("inside") not in (None, "IOBES", "BILOU", SEGMENT_TAGS) or not isinstance(
             fitted.get("first"), FittedTagger | None
         ):
             raise TypeError("the scheme inside the tagger, or its first stage, is none")
@@ -320,7 +317,7 @@ class FittedTagger(Estimator):
         save(self, path)
 
 
-def voted(first: Any, X: Any) -> Any:
+def add_votes(first: Any, X: Any) -> Any:
     """Sentences with what the first of two stages makes of their words; as they are, if there is none."""
     if first is None:
         return X

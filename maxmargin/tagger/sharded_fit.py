@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from maxmargin.data.sharding import Shard, Shards
+from maxmargin.tagger.preferences import weigh_mistakes
 from maxmargin.text.token_features.transformers import fit_transform
 from maxmargin.text.token_features.windows import WindowFeatures
 
@@ -26,13 +27,14 @@ def prepare_shards(tagger: Tagger, shards: Shards) -> tuple[Tagger, Shards]:
         y += [[sys.intern(tag) if type(tag) is str else tag for tag in tags] for tags in shard.y]
         sizes.append(len(shard.y))
     chosen, tags = tagger.prepare(y)
-    features, learned = chosen.features, chosen._learned(tags)
+    features, learned = chosen.features, chosen._convert_inside(tags)
     if not isinstance(features, WindowFeatures):
         raise ValueError("features must be WindowFeatures with shards: others may learn from all sentences.")
-    ends = np.cumsum(sizes)
+    weigh_mistakes(chosen.model, chosen.prefer, learned)
+    tags_of = [learned[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    return chosen, shards.map(partial(describe, features), tags_of)
 
-    def describe(k: int, shard: Shard) -> Shard:
-        own = learned[ends[k] - sizes[k] : ends[k]]
-        return Shard(fit_transform(features, shard.X, own), own)
 
-    return chosen, shards.map(describe)
+def describe(features: WindowFeatures, shard: Shard, tags: list[list[str]]) -> Shard:
+    """The features of a shard of sentences, and the tags that a model is to learn of them."""
+    return Shard(fit_transform(features, shard.X, tags), tags)

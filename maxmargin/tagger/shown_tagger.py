@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from maxmargin.display.notebook import offer_model, show_model
 from maxmargin.inspection import Explanation, explain
-from maxmargin.persist.files import Location, check_writable, replacing
+from maxmargin.persist.files import Location, check_writable
 from maxmargin.tagger.fitted_tagger import FittedTagger
+from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import check_known
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.named_features import is_named
@@ -17,6 +19,9 @@ from maxmargin.text.token_features.windows import Sentences
 
 class ShownTagger(FittedTagger):
     """A tagger that people can look into, once it is fitted."""
+
+    _repr_html_ = show_model
+    _repr_mimebundle_ = offer_model
 
     def report(
         self,
@@ -58,7 +63,8 @@ class ShownTagger(FittedTagger):
         ...     (Path(folder) / "fit.html").read_text()[:15]
         '<!DOCTYPE html>'
         """
-        from maxmargin.report.tagger_report import report_tagger  # which other taggers do without
+        from maxmargin.display.page import write_page  # which other taggers do without
+        from maxmargin.report.tagger_report import report_tagger
 
         self._fitted()
         if (X is None) != (y is None):
@@ -67,8 +73,7 @@ class ShownTagger(FittedTagger):
         known = None if train is None else check_examples(*train, "train[0]", "train[1]")
         target = check_writable(path)
         page = report_tagger(self, test, train=known, others=others, name=title or target.stem, command=command)
-        with replacing(target) as file:
-            file.write(page.encode("utf-8", "replace"))
+        write_page(path, page)
 
     def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
         """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
@@ -87,8 +92,8 @@ class ShownTagger(FittedTagger):
 
 
 def check_examples(X: Any, y: Any, name_X: str, name_y: str) -> tuple[list[Any], list[Any]]:
-    """Sentences and their tags, as lists; raises unless all tags are known, and there is one for each token."""
-    X, y = [[*sentence] for sentence in X], [[*tags] for tags in y]
+    """Sentences, in their documents, and their tags; raises unless all are known, and there is one for each token."""
+    X, y = X if isinstance(X, Corpus) else [[*sentence] for sentence in X], [[*tags] for tags in y]
     check_known(y, name_y)
     if len(X) != len(y):
         raise ValueError(f"{name_X} has {len(X)} sentences, but {name_y} has {len(y)}.")

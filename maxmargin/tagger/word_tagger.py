@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,8 @@ from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
 from maxmargin.persist import register
 from maxmargin.sklearn_contract import unfitted
-from maxmargin.tagger.fitted_tagger import voted
+from maxmargin.tagger.entity_scores import TaggingModel, choose_inside, has_segments
+from maxmargin.tagger.fitted_tagger import add_votes
 from maxmargin.tagger.preferences import check_preference, weigh_mistakes
 from maxmargin.tagger.sharded_fit import prepare_shards
 from maxmargin.tagger.shown_tagger import ShownTagger
@@ -28,6 +29,9 @@ from maxmargin.text.token_features.transformers import Transformer, fit_transfor
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 from maxmargin.wording import quote
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 GRID = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # values of C to try, as long as it pays
 ENOUGH = 2  # of them in a row that are no better than a smaller one
 
@@ -35,14 +39,14 @@ ENOUGH = 2  # of them in a row that are no better than a smaller one
 class Tagger(ShownTagger):
     """Tags the words of sentences: entities, chunks, parts of speech.
 
-    `WindowFeatures` describe the words, and a `ChainCRF` or `ChainSVM` tags them. Where tags spell entities, its
-    predictions keep to their scheme. The defaults train a good tagger without tuning.
+    `WindowFeatures` describe the words, and a `ChainCRF` or `ChainSVM` tags them, or a `SegmentCRF` or `SegmentSVM`.
+    Its predictions keep to the scheme of entities, if tags spell any. The defaults train a good tagger without tuning.
 
     Parameters
     ----------
     features : transformer, default=None
         From sentences to features by name; None is `WindowFeatures` with its defaults.
-    model : ChainCRF or ChainSVM, default=None
+    model : ChainCRF, ChainSVM, SegmentCRF or SegmentSVM, default=None
         None is ``ChainCRF(only_observed=True, C=3)``. Its `constraints` and `scoring` are set by the scheme, unless
         they are given: held-out sentences are scored by the F1 of entities, or by the share of right tags.
     scheme : str, default="auto"
@@ -97,7 +101,7 @@ class Tagger(ShownTagger):
         self,
         *,
         features: Transformer | None = None,
-        model: ChainCRF | ChainSVM | None = None,
+        model: TaggingModel | None = None,
         scheme: str | None = "auto",
         inside: str | None = None,
         two_stages: bool = False,
@@ -116,14 +120,14 @@ class Tagger(ShownTagger):
         self.threshold = threshold
         self.prefer = prefer
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True
         return tags
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change parameters, also those of parts, as ``model__C``: of the default parts where none were given."""
         for name, make in (("features", WindowFeatures), ("model", default_model)):
             if getattr(self, name) is None and any(key.startswith(f"{name}__") for key in params):
@@ -137,8 +141,8 @@ class Tagger(ShownTagger):
         ----------
         y : list of lists of tags
         """
-        if not (self.model is None or isinstance(self.model, ChainCRF | ChainSVM)):
-            raise TypeError(f"model must be a ChainCRF or a ChainSVM, not {quote(self.model)}.")
+        if not isinstance(self.model, TaggingModel | None):
+            raise TypeError(f"model must be a ChainCRF, ChainSVM, SegmentCRF or SegmentSVM, not {quote(self.model)}.")
         if not (self.features is None or hasattr(self.features, "transform")):
             raise TypeError(f"features must be a transformer, such as WindowFeatures(), not {quote(self.features)}.")
         features = WindowFeatures() if self.features is None else unfitted(self.features)
@@ -150,6 +154,7 @@ class Tagger(ShownTagger):
         mended = mend_in_scheme(y, self.scheme)
         parts: dict[str, Any] = {"features": features, "model": model}
         parts |= {name: getattr(self, name) for name in ("layout", "two_stages", "prefer")}
+        inside = choose_inside(model, inside, self.prefer, have_entities=mended is not None)
         if self.prefer is not None:
             check_preference(self.prefer, model, have_entities=mended is not None)
         if self.entity_share is not None:
@@ -162,13 +167,13 @@ class Tagger(ShownTagger):
         inside = None if inside == mended.scheme else inside
         if inside is not None and have_partial(mended.y):
             raise ValueError("inside must be None: tags that are known in part cannot be converted.")
-        if model.constraints is None:
+        if isinstance(model, ChainCRF | ChainSVM) and model.constraints is None:
             model.set_params(constraints=(inside or mended.scheme).lower())
         if model.scoring is None:
             model.set_params(scoring="entity_f1")
         return type(self)(**parts, scheme=mended.scheme, inside=inside), mended.y
 
-    def _learned(self, y: Any) -> Any:
+    def _convert_inside(self, y: Any) -> Any:
         """The tags that the model learns, of those of the scheme."""
         return y if self.inside is None else convert_tags(y, self.inside)
 
@@ -180,12 +185,12 @@ class Tagger(ShownTagger):
         if not self.two_stages:
             return None, X
         X, y = [*X] if not isinstance(X, Sequence) else X, [*y]
-        parts = {name: getattr(self, name) for name in ("features", "model", "scheme", "inside", "prefer")}
-        first = type(self)(**parts)
+        parts = {name: getattr(self, name) for name in ("features", "model", "scheme", "prefer")}
+        first = type(self)(**parts, inside=None if has_segments(self.model) else self.inside)
         tags = cross_tag(first, X, y)
         return first.fit(X, y), with_votes(X, tags)
 
-    def _held_out(
+    def _read_held_out(
         self, features: Transformer, X: Sentences | None, y: LabelSequences | None, first: Tagger | None
     ) -> dict[str, Any]:
         """Held-out sentences as models take them, with tags in the scheme of the tagger, whose parts are all chosen."""
@@ -193,8 +198,8 @@ class Tagger(ShownTagger):
         if y is not None:
             check_known(y, "y_dev")
         mended = None if y is None else mend_in_scheme(y, self.scheme, "y_dev")
-        rows = None if X is None else features.transform(voted(first, X))
-        return {"X_dev": rows, "y_dev": y if mended is None else self._learned(mended.y)}
+        rows = None if X is None else features.transform(add_votes(first, X))
+        return {"X_dev": rows, "y_dev": y if mended is None else self._convert_inside(mended.y)}
 
     def fit(
         self,
@@ -223,7 +228,7 @@ class Tagger(ShownTagger):
         """
         if isinstance(X, Shards):
             chosen, shards = prepare_shards(self, X)
-            held_out = chosen._held_out(chosen.features, X_dev, y_dev, None)
+            held_out = chosen._read_held_out(chosen.features, X_dev, y_dev, None)
             chosen.model.fit(shards, y, **held_out, **options)
             return self.complete(chosen.features, chosen.model, chosen.scheme, chosen.inside)
         if y is None:
@@ -231,9 +236,9 @@ class Tagger(ShownTagger):
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepare(y)
         first, X = chosen._stage(X, tags)
-        features, tags = chosen.features, chosen._learned(tags)
+        features, tags = chosen.features, chosen._convert_inside(tags)
         model = weigh_mistakes(chosen.model, chosen.prefer, tags)
-        rows, held_out = fit_transform(features, X, tags), chosen._held_out(features, X_dev, y_dev, first)
+        rows, held_out = fit_transform(features, X, tags), chosen._read_held_out(features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         model.fit(rows, tags, **held_out, **options)
         return self.complete(features, model, chosen.scheme, chosen.inside, first)
@@ -266,8 +271,8 @@ class Tagger(ShownTagger):
             raise ValueError("partial_fit needs a tagger of one stage: two_stages must be False.")
         y = [*y] if isinstance(y, Iterator) else y
         chosen = type(self)(features=self.features_, model=self.model_, scheme=self.scheme_, inside=self.inside_)
-        mended, held_out = mend_in_scheme(y, chosen.scheme), chosen._held_out(self.features_, X_dev, y_dev, None)
-        tags = y if mended is None else chosen._learned(mended.y)
+        mended, held_out = mend_in_scheme(y, chosen.scheme), chosen._read_held_out(self.features_, X_dev, y_dev, None)
+        tags = y if mended is None else chosen._convert_inside(mended.y)
         self.model_.partial_fit(self.features_.transform(X), tags, **held_out, **options)
         return self
 
@@ -308,10 +313,10 @@ class Tagger(ShownTagger):
             raise ValueError(f"Cs must be a list of positive numbers, not {quote(Cs)}.")
         chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
         first, X = chosen._stage(X, tags)
-        features, tags = chosen.features, chosen._learned(tags)
+        features, tags = chosen.features, chosen._convert_inside(tags)
         rows = fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
-        held_out = chosen._held_out(features, X_dev, y_dev, first)
+        held_out = chosen._read_held_out(features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         is_past_best = False
 
@@ -340,4 +345,4 @@ def default_model() -> ChainCRF:
     return ChainCRF(only_observed=True, C=3.0)
 
 
-register(Tagger, get=Tagger._saved, make=Tagger._loaded)
+register(Tagger, get=Tagger._pack, make=Tagger._unpack)

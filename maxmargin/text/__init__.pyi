@@ -21,6 +21,9 @@ from maxmargin.text.schemes import check_tags as check_tags
 from maxmargin.text.schemes import convert_tags as convert_tags
 from maxmargin.text.schemes import find_entities as find_entities
 from maxmargin.text.schemes import find_scheme as find_scheme
+from maxmargin.text.sentence_files.brackets import Constituents as Constituents
+from maxmargin.text.sentence_files.brackets import read_brackets as read_brackets
+from maxmargin.text.sentence_files.brackets import write_brackets as write_brackets
 from maxmargin.text.sentence_files.columns import read_columns as read_columns
 from maxmargin.text.sentence_files.columns import write_columns as write_columns
 from maxmargin.text.sentence_files.conllu import Sentence as Sentence
@@ -40,6 +43,7 @@ from maxmargin.text.standoff.text_formats import read_texts as read_texts
 from maxmargin.text.standoff.text_formats import write_texts as write_texts
 from maxmargin.text.standoff.tokenizer import tokenize as tokenize
 from maxmargin.text.syntax_features.arc_features import ArcFeatures as ArcFeatures
+from maxmargin.text.syntax_features.span_features import SpanFeatures as SpanFeatures
 from maxmargin.text.templates.template_features import TemplateFeatures as TemplateFeatures
 from maxmargin.text.templates.template_features import read_template as read_template
 from maxmargin.text.token_features.joined_features import JoinedFeatures as JoinedFeatures

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from maxmargin.display.markup import Markup, table, tag
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.text.document_tags import word_of
 from maxmargin.text.mending import mend_tags, spells_entities
 from maxmargin.text.partial_tags import have_partial, is_partial
@@ -73,6 +75,20 @@ class DataHealth(NamedTuple):
             lines.append(f"{level:8} {part:{width}} {n:8,}  {what}")
             lines += [f"{'':{width + 20}}{example}" for example in examples]
         return "\n".join(lines)
+
+    def tabulate(self) -> Markup:
+        """The findings as a table of a page."""
+        if not self.findings:
+            return tag("p", "Nothing odd was found.")
+        titles = ("level", "data", "number", "what", "such as")
+        rows = [
+            (tag("span", level, class_=level), part, f"{n:,}", what, "; ".join(examples))
+            for level, part, what, n, examples in self.findings
+        ]
+        return table(titles, rows)
+
+    def _repr_html_(self) -> str:
+        return show_in_notebook(self.tabulate())
 
 
 def check_data(data: Mapping[str, Part], where: Where | None = None) -> DataHealth:
@@ -162,7 +178,7 @@ def _names(find: Callable[..., Iterator[Finding]], words: list[list[str]], y: li
             readings[" ".join(row[start:end])][type_] += 1
     rare = sorted((n, type_) for type_, n in types.items() if n < RARE)
     yield from find(NOTE, f"types of fewer than {RARE} entities", [f"{type_}: {n}" for n, type_ in rare])
-    missed = Counter(_untagged(words, y, readings)).most_common()
+    missed = Counter(_count_untagged(words, y, readings)).most_common()
     told = [f"{quote(name)}: {_tell(readings[name])}, none {n}" for name, n in missed]
     yield from find(NOTE, "names of several words that are elsewhere no entity", told)
     several = [(name, counts) for name, counts in readings.items() if len(counts) > 1]
@@ -172,19 +188,19 @@ def _names(find: Callable[..., Iterator[Finding]], words: list[list[str]], y: li
     )
 
 
-def _untagged(words: list[list[str]], y: list[list[str]], names: Iterable[str]) -> dict[str, int]:
+def _count_untagged(words: list[list[str]], y: list[list[str]], names: Iterable[str]) -> dict[str, int]:
     """How often names of several words are no part of an entity."""
-    known: dict[str, list[tuple[str, ...]]] = defaultdict(list)
-    for name in names:
-        parts = tuple(name.split(" "))
+    known = {tuple(name.split(" ")) for name in names}
+    lengths: dict[tuple[str, ...], set[int]] = defaultdict(set)  # of names, by their first two words
+    for parts in known:
         if len(parts) > 1:
-            known[parts[0]].append(parts)
+            lengths[parts[:2]].add(len(parts))
     found: Counter[str] = Counter()
     for row, tags in zip(words, y, strict=True):
-        for t, word in enumerate(row):
-            for parts in known.get(word, ()):
-                end = t + len(parts)
-                if tuple(row[t:end]) == parts and all(tag == OUTSIDE for tag in tags[t:end]):
+        for t, first in enumerate(pairwise(row)):
+            for n in lengths.get(first, ()):
+                parts = tuple(row[t : t + n])
+                if parts in known and len(parts) == n and all(tag == OUTSIDE for tag in tags[t : t + n]):
                     found[" ".join(parts)] += 1
     return found
 

@@ -75,12 +75,12 @@ class Chances(NamedTuple):
                 table[rows, columns] = self.transitions[t, chosen]
             return table
 
-        def given(t: int) -> np.ndarray:
+        def condition(t: int) -> np.ndarray:
             """p(y_{t+1} = b | y_t = a) where b goes on a."""
             table, total = steps(t), shares[t - start][:, np.newaxis]
             return np.divide(table, total, out=np.zeros_like(table), where=total > 0)
 
         reach = shares[0] - steps(start - 1).sum(axis=0)
         for t in range(start, end - 1):
-            reach = reach @ given(t)
-        return float(np.clip(reach @ (1 - given(end - 1).sum(axis=1)), 0.0, 1.0))
+            reach = reach @ condition(t)
+        return float(np.clip(reach @ (1 - condition(end - 1).sum(axis=1)), 0.0, 1.0))

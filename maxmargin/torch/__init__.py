@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError('maxmargin.torch needs PyTorch: pip install "maxmargin[torch]"') from error
 
 from maxmargin.torch.base_head import Head
-from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
+from maxmargin.torch.choice_potentials import Candidates, GraphCuts
 from maxmargin.torch.functions import (
     crf_loss,
     decode,
@@ -22,13 +22,23 @@ from maxmargin.torch.functions import (
     structured_loss,
     topk,
 )
-from maxmargin.torch.heads import CandidateHead, ChainHead, DependencyHead, GraphCutHead, MatchingHead, TreeHead
-from maxmargin.torch.label_potentials import Chains, Dependencies, Trees
+from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, TreeHead
+from maxmargin.torch.label_potentials import Chains, Trees
+from maxmargin.torch.linked.link_heads import AlignmentHead, MatchingHead
+from maxmargin.torch.linked.link_potentials import Alignments, Matchings
+from maxmargin.torch.measures.divergences import cross_entropy, entropy, kl_divergence
+from maxmargin.torch.measures.sampling import sample
 from maxmargin.torch.network_training import StochasticSubgradient, Trained
+from maxmargin.torch.parses.parse_heads import DependencyHead, SpanHead
+from maxmargin.torch.parses.parse_potentials import Dependencies, SpanTrees
+from maxmargin.torch.parses.segment_heads import SegmentHead
+from maxmargin.torch.parses.segment_potentials import Segments
 from maxmargin.torch.potentials import Parts, Potentials
 from maxmargin.torch.prox_linear import ProxLinear
 
 __all__ = [
+    "AlignmentHead",
+    "Alignments",
     "CandidateHead",
     "Candidates",
     "ChainHead",
@@ -43,16 +53,24 @@ __all__ = [
     "Parts",
     "Potentials",
     "ProxLinear",
+    "SegmentHead",
+    "Segments",
+    "SpanHead",
+    "SpanTrees",
     "StochasticSubgradient",
     "Trained",
     "TreeHead",
     "Trees",
     "crf_loss",
+    "cross_entropy",
     "decode",
+    "entropy",
     "hinge_loss",
+    "kl_divergence",
     "log_partition",
     "marginals",
     "partial_loss",
+    "sample",
     "score",
     "smooth_hinge_loss",
     "structured_loss",

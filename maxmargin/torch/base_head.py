@@ -35,7 +35,7 @@ class Head(nn.Module):
     ) -> AnyProblem:
         """The library's problem of this layer, with the features that `forward` is given as they are."""
         with torch.no_grad():
-            potentials = self(*inputs)
+            potentials = self(*inputs).ignoring(y)
         dtype = dtype_of(potentials.flat) if dtype is None else dtype
         return potentials.problem(y, cost, dtype)._replace(**self._features(potentials, dtype, *inputs))
 

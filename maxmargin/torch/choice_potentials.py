@@ -1,4 +1,4 @@
-"""Potentials of candidate sets, of graphs that are cut in two, and of matchings."""
+"""Potentials of candidate sets, and of graphs that are cut in two."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from maxmargin.structures.choices.candidate_problem import CandidateProblem, Can
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
-from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, supervise_evenly, without_costs
 from maxmargin.torch.potentials import (
@@ -227,90 +226,4 @@ class GraphCuts(Potentials):
             arcs=make_arcs(starts, self.edge_starts, self.ends),
             n_features=1,
             n_edge_features=1,
-        )
-
-
-class Matchings(Potentials):
-    """Scores of links between left and right nodes, at most one for each node.
-
-    Parameters
-    ----------
-    scores
-        (B, n, m) scores of links.
-    sizes
-        (B, 2) numbers of left and right nodes of each example; None where all have n and m.
-    unmatched
-        (B, n) scores of left nodes without a link; None for zeros.
-
-    True outputs y are (B, n) right nodes, -1 for none. A wrong link costs 1, a missing one, too. Matchings have no sum
-    over all outputs within reach, a permanent: `crf_loss` and `marginals` are not for them.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from maxmargin.torch import Matchings, decode
-    >>> decode(Matchings(torch.tensor([[[5.0, 4.0], [4.5, 1.0], [-1.0, -1.0]]])))
-    tensor([[ 1,  0, -1]])
-    """
-
-    def __init__(self, scores: Tensor, sizes: Numbers | None = None, unmatched: Tensor | None = None) -> None:
-        check_tensors(scores=scores, unmatched=unmatched)
-        if scores.ndim != 3 or not scores.numel():
-            raise ValueError(f"scores must have the shape (B, n, m), not {tuple(scores.shape)}.")
-        self.n, n_left, n_right = scores.shape
-        full = np.tile([n_left, n_right], (self.n, 1))
-        self.sides = full if sizes is None else as_integers("sizes", sizes, (self.n, 2))
-        is_wrong = ((self.sides < 1) | (self.sides > full)).any(axis=1)
-        if is_wrong.any():
-            i = int(np.flatnonzero(is_wrong)[0])
-            raise ValueError(f"sizes[{i}] is {self.sides[i].tolist()}, but must be 1 to {n_left} and 1 to {n_right}.")
-        if unmatched is not None and tuple(unmatched.shape) != (self.n, n_left):
-            raise ValueError(f"unmatched must have the shape {(self.n, n_left)}, not {tuple(unmatched.shape)}.")
-        self.rows = BatchRows("scores", scores[:, :, 0], self.sides[:, 0], 0)
-        self.tensors = (scores,) if unmatched is None else (scores, unmatched)
-        lefts = self.sides[:, 0]
-        is_row = np.arange(n_left) < lefts[:, np.newaxis]
-        begins = n_right * (np.arange(n_left) + n_left * np.arange(self.n)[:, np.newaxis])
-        of_rows = [(begins[:, v], np.where(is_row[:, v], self.sides[:, 1], 0)) for v in range(n_left)]
-        nobody = NOTHING if unmatched is None else scores.numel() + n_left * np.arange(self.n)
-        self.starts, self.sizes = segments(*of_rows, (nobody, lefts))
-
-    @property
-    def scores(self) -> Tensor:
-        """Those of links."""
-        return self.tensors[0]
-
-    def replaced(self, tensors: tuple[Tensor, ...]) -> Matchings:
-        scores, *unmatched = tensors
-        return Matchings(scores, self.sides, *unmatched)
-
-    def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
-
-    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> MatchingProblem:
-        if cost is not None:
-            raise ValueError("cost must be None for matchings: a wrong link costs 1, a missing one, too.")
-        lefts, rights = self.sides.T
-        starts, pairs = self.rows.starts, lefts * rights
-        matches = np.full(starts[-1], -1) if y is None else self.rows.pick("y", y)
-        blocks = []
-        for i in range(self.n):
-            match, links = matches[starts[i] : starts[i + 1]], np.ones((lefts[i], rights[i]))
-            linked = match[match >= 0]
-            if (match < -1).any() or (match >= rights[i]).any() or len(set(linked.tolist())) < linked.size:
-                raise ValueError(
-                    f"y of batch entry {i} must link each left node to -1 or another one of {rights[i]} nodes."
-                )
-            links += (match >= 0)[:, np.newaxis]
-            links[match >= 0, linked] = 0
-            blocks += [links.ravel(), (match >= 0).astype(float)]
-        costs = np.concatenate(blocks) if y is not None else np.zeros(int((pairs + lefts).sum()))
-        return MatchingProblem(
-            features=ConstantFeatures(),
-            pair_starts=starts_of(pairs),
-            left_starts=starts,
-            n_right=np.ascontiguousarray(rights),
-            supervision=MatchingSupervision(matches.astype(np.int32), costs.astype(dtype)),
-            excluded=nothing_excluded(self.n),
-            n_features=1,
         )

@@ -21,7 +21,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 @untraced
-def _attained(
+def _attain(
     potentials: Potentials,
     y: Numbers | None,
     loss: BaseLoss,
@@ -32,6 +32,7 @@ def _attained(
     """The losses of all examples, (n,)."""
     if is_relative and y is None and not isinstance(check_potentials(potentials), Parts):
         raise ValueError("y must be the true outputs.")
+    potentials = potentials if y is None else check_potentials(potentials).ignoring(y)
     batch = Batch(potentials, y, cost, loss.n_best, n_jobs)
     others = "hinge_loss and smooth_hinge_loss" if loss.oracle == "exp" else "hinge_loss"
     batch.need(loss.oracle, f"{loss.oracle} oracle: {others} can do without.")
@@ -53,7 +54,7 @@ def structured_loss(
     Parameters
     ----------
     potentials
-        Chains, Trees, Dependencies, Candidates, GraphCuts, Matchings or Parts.
+        Chains, Segments, Trees, or those of another structure.
     y
         True outputs, integers in the shape that the class of the potentials says; beyond lengths they may be anything.
     loss
@@ -79,9 +80,9 @@ def structured_loss(
     check_choice("reduction", reduction, REDUCTIONS)
     chosen = find_loss(loss)
     if isinstance(chosen, SquaredLoss):
-        values = _attained(potentials, y, Loss(margin=chosen.margin), cost, n_jobs) ** 2 / 2
+        values = _attain(potentials, y, Loss(margin=chosen.margin), cost, n_jobs) ** 2 / 2
     else:
-        values = _attained(potentials, y, chosen, cost, n_jobs)
+        values = _attain(potentials, y, chosen, cost, n_jobs)
     return values if reduction == "none" else values.mean() if reduction == "mean" else values.sum()
 
 
@@ -205,7 +206,7 @@ def partial_loss(
     consistent = potentials.replaced((first.masked_fill(~is_allowed, -torch.inf), *others))
     augmented = potentials.replaced((first + costs, *others)) if smoothed.margin else potentials
     best, best_allowed = (
-        _attained(some, None, smoothed, None, n_jobs, is_relative=False) for some in (augmented, consistent)
+        _attain(some, None, smoothed, None, n_jobs, is_relative=False) for some in (augmented, consistent)
     )
     values = best - best_allowed
     values = values**2 / 2 if is_squared else values
@@ -246,7 +247,7 @@ def log_partition(potentials: Potentials, *, n_jobs: int | None = None) -> Tenso
     >>> log_partition(Candidates(torch.zeros(1, 8))).exp().round().item()
     8.0
     """
-    return _attained(potentials, None, find_loss("log"), None, n_jobs, is_relative=False)
+    return _attain(potentials, None, find_loss("log"), None, n_jobs, is_relative=False)
 
 
 @untraced
@@ -298,7 +299,7 @@ def topk(potentials: Potentials, k: int, *, n_jobs: int | None = None) -> tuple[
     Returns
     -------
     outputs
-        (K, *shape of true outputs), -1 where an example has fewer.
+        K outputs, each of the shape of true ones, -1 where an example has fewer.
     scores
         (K, B) with derivatives, minus infinity where an example has fewer.
 
@@ -336,7 +337,7 @@ def score(potentials: Potentials, y: Numbers, *, n_jobs: int | None = None) -> T
     >>> score(Candidates(torch.tensor([[1.0, 3.0, 2.0]])), torch.tensor([2]))
     tensor([2.])
     """
-    batch = Batch(potentials, y, n_jobs=n_jobs)
+    batch = Batch(check_potentials(potentials).ignoring(y), y, n_jobs=n_jobs)
     values = batch.infer(inference.scores_of)[:, np.newaxis]
     counts = np.ones(potentials.n, np.int64)
     return Scored.apply(batch.flat, batch, batch.runner.problem.truth, counts, values)[:, 0]

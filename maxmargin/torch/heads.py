@@ -13,28 +13,28 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_count
 from maxmargin.encode.chain_encoder import append_biases
 from maxmargin.encode.inputs.rows import Rows, append_constant, row_features
 from maxmargin.torch.base_head import Head
-from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Matchings
-from maxmargin.torch.label_potentials import Chains, Dependencies, LabelPotentials, Trees
+from maxmargin.torch.choice_potentials import Candidates, GraphCuts
+from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
 from maxmargin.torch.potentials import Numbers
 
 Device: TypeAlias = torch.device | str | int | None
 
 
-def _matrix(tensor: Tensor, starts: np.ndarray) -> Rows:
+def as_rows(tensor: Tensor, starts: np.ndarray) -> Rows:
     """Features, (rows, F), as the library's rows."""
     return Rows(tensor.detach().cpu().double().reshape(starts[-1], -1).numpy(), starts)
 
 
 def _rows_of(potentials: LabelPotentials | Candidates | GraphCuts, features: Tensor) -> Rows:
-    return _matrix(potentials.rows.pack(features), potentials.rows.starts)
+    return as_rows(potentials.rows.pack(features), potentials.rows.starts)
 
 
-def _of_rows(rows: Rows, dtype: npt.DTypeLike, with_grams: bool = True) -> dict[str, object]:
+def feature_fields(rows: Rows, dtype: npt.DTypeLike, with_grams: bool = True) -> dict[str, object]:
+    """The fields of a problem that hold these features."""
     return {"features": row_features(rows, dtype, with_grams=with_grams), "n_features": rows.matrix.shape[1]}
 
 
@@ -115,7 +115,7 @@ class ChainHead(LabelHead):
     def _features(
         self, potentials: Chains, dtype: npt.DTypeLike, features: Tensor, *others: object
     ) -> dict[str, object]:
-        return _of_rows(append_biases(_rows_of(potentials, features)), dtype)
+        return feature_fields(append_biases(_rows_of(potentials, features)), dtype)
 
 
 class TreeHead(LabelHead):
@@ -144,7 +144,7 @@ class TreeHead(LabelHead):
     def _features(
         self, potentials: Trees, dtype: npt.DTypeLike, features: Tensor, *others: object
     ) -> dict[str, object]:
-        return _of_rows(append_constant(_rows_of(potentials, features)), dtype)
+        return feature_fields(append_constant(_rows_of(potentials, features)), dtype)
 
 
 class CandidateHead(ScoreHead):
@@ -165,7 +165,7 @@ class CandidateHead(ScoreHead):
     def _features(
         self, potentials: Candidates, dtype: npt.DTypeLike, features: Tensor, *others: object
     ) -> dict[str, object]:
-        return _of_rows(_rows_of(potentials, features), dtype, with_grams=False)
+        return feature_fields(_rows_of(potentials, features), dtype, with_grams=False)
 
 
 class GraphCutHead(Head):
@@ -237,55 +237,6 @@ class GraphCutHead(Head):
         of_edges = -edge_features
         if potentials.rows.is_padded and edge_features.ndim == 2:  # shared by all graphs
             of_edges = of_edges.repeat(potentials.n, 1)
-        by_edge = row_features(_matrix(of_edges, potentials.edge_starts), dtype, with_grams=True)
+        by_edge = row_features(as_rows(of_edges, potentials.edge_starts), dtype, with_grams=True)
         nodes = append_constant(_rows_of(potentials, features))
-        return {**_of_rows(nodes, dtype), "edge_features": by_edge, "n_edge_features": len(self.edges)}
-
-
-class MatchingHead(ScoreHead):
-    """Linear scores of links: features of pairs of nodes to `Matchings`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from maxmargin.torch import MatchingHead, decode
-    >>> decode(MatchingHead(3)(torch.randn(2, 4, 5, 3))).shape
-    torch.Size([2, 4])
-    """
-
-    def forward(self, features: Tensor, sizes: Numbers | None = None) -> Matchings:
-        """The potentials of features, (B, n, m, F), of the pairs of left and right nodes."""
-        return Matchings(self.scores(features).squeeze(-1), sizes)
-
-    def _features(
-        self, potentials: Matchings, dtype: npt.DTypeLike, features: Tensor, *others: object
-    ) -> dict[str, object]:
-        pieces = [x[:n, :m].reshape(n * m, -1) for x, (n, m) in zip(features, potentials.sides.tolist(), strict=True)]
-        starts = starts_of(potentials.sides.prod(axis=1))
-        return _of_rows(_matrix(torch.cat(pieces), starts), dtype, with_grams=False)
-
-
-class DependencyHead(ScoreHead):
-    """Linear scores of arcs: features of arcs between words to `Dependencies`.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from maxmargin.torch import DependencyHead, decode
-    >>> decode(DependencyHead(3)(torch.randn(2, 4, 5, 3))).shape
-    torch.Size([2, 4])
-    """
-
-    def forward(
-        self, features: Tensor, lengths: Numbers | None = None, projective: bool = True, single_root: bool = True
-    ) -> Dependencies:
-        """The potentials of features, (B, n, n + 1, F), of the arcs to each word from each head, the root first."""
-        scores = self.scores(features).squeeze(-1)
-        return Dependencies(scores, lengths, projective=projective, single_root=single_root)
-
-    def _features(
-        self, potentials: Dependencies, dtype: npt.DTypeLike, features: Tensor, *others: object
-    ) -> dict[str, object]:
-        lengths = potentials.rows.lengths
-        pieces = [x[:n, : n + 1].reshape(n * (n + 1), -1) for x, n in zip(features, lengths.tolist(), strict=True)]
-        return _of_rows(_matrix(torch.cat(pieces), starts_of(lengths * (lengths + 1))), dtype)
+        return {**feature_fields(nodes, dtype), "edge_features": by_edge, "n_edge_features": len(self.edges)}

@@ -1,4 +1,4 @@
-"""Potentials of labels, of the positions of sequences and of the nodes of trees, and of the heads of words."""
+"""Potentials of labels, of the positions of sequences and of the nodes of trees."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ from torch import Tensor
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.encode.inputs.edges import children_first
 from maxmargin.encode.inputs.example_checks import locate
-from maxmargin.encode.sentences.head_trees import make_projective, read_trees
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.chains.chain_problem import ChainProblem
-from maxmargin.structures.dependencies.arc_tables import DependencySupervision
-from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, check_labels, check_tensors, segments
+from maxmargin.torch.potentials import (
+    IGNORED,
+    BatchRows,
+    Costs,
+    Numbers,
+    Potentials,
+    as_integers,
+    check_labels,
+    check_tensors,
+    segments,
+)
 
 
 class LabelPotentials(Potentials):
@@ -38,9 +45,17 @@ class LabelPotentials(Potentials):
         size = self.n_labels**2
         stride = 0 if tables.ndim == 2 else size * n_most
         at = nodes.numel() + stride * np.arange(self.n)
-        self.starts, self.sizes = segments(
-            (self.rows.first * self.n_labels, self.rows.lengths * self.n_labels), (at, size * n_tables)
-        )
+        rows = [(self.rows.first * self.n_labels, self.rows.lengths * self.n_labels)]
+        if self.rows.mask is not None:  # each row is a segment
+            every, lengths = self.rows.all, self.rows.lengths
+            rows = [
+                (
+                    every[self.rows.starts[:-1] + np.minimum(t, lengths - 1)] * self.n_labels,
+                    (t < lengths) * self.n_labels,
+                )
+                for t in range(lengths.max())
+            ]
+        self.starts, self.sizes = segments(*rows, (at, size * n_tables))
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -64,19 +79,21 @@ class LabelPotentials(Potentials):
     def _unshared_tables(self, tables: Tensor) -> Tensor:
         return tables.expand(self.n, *tables.shape) if tables.ndim == 2 else tables
 
-    def _supervision(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> LabelSupervision:
-        """True labels and costs, if there are any."""
-        lengths, starts = self.rows.lengths, self.rows.starts
-        if y is None:
-            return without_costs(np.full(starts[-1], NO_LABEL), self.n_labels, dtype)
-        labels = self.rows.pick("y", y)
-        check_labels(labels, self.n_labels, starts)
-        costs = cost.detach().cpu().numpy() if isinstance(cost, Tensor) else "hamming" if cost is None else cost
-        of_labels = labelling_costs(costs, None, np.arange(self.n_labels), np.bincount(labels), lengths)
-        return supervise(labels, *of_labels, dtype)
-
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return self.rows.arrange(rows)
+
+
+def supervise_labels(
+    rows: BatchRows, y: Numbers | None, cost: Costs | None, n_labels: int, dtype: npt.DTypeLike
+) -> LabelSupervision:
+    """The true labels of rows and costs, if there are any."""
+    if y is None:
+        return without_costs(np.full(rows.starts[-1], NO_LABEL), n_labels, dtype)
+    labels = rows.pick("y", y)
+    check_labels(labels, n_labels, rows.starts)
+    costs = cost.detach().cpu().numpy() if isinstance(cost, Tensor) else "hamming" if cost is None else cost
+    of_labels = labelling_costs(costs, None, np.arange(n_labels), np.bincount(labels), rows.lengths)
+    return supervise(labels, *of_labels, dtype)
 
 
 class Chains(LabelPotentials):
@@ -90,11 +107,14 @@ class Chains(LabelPotentials):
         (L, L) potentials of going from one label (row) to the next (column), shared by all sequences; (B, L, L), those
         of each sequence; or (B, T - 1, L, L), those of each step of padded sequences.
     lengths
-        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T.
+        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T. A mask may
+        leave out any positions, such as word pieces that are not the first of their word: sequences are made of the
+        others, whose labels follow one another.
     start, end
         (L,) potentials of the first and of the last label, or None.
 
-    ``-inf`` rules a label or a transition out.
+    ``-inf`` rules a label or a transition out. Losses leave out the positions of padded sequences whose true label is
+    -100, too.
 
     Examples
     --------
@@ -118,11 +138,17 @@ class Chains(LabelPotentials):
         end: Tensor | None = None,
     ) -> None:
         check_tensors(emissions=emissions, transitions=transitions, start=start, end=end)
-        self.rows = BatchRows("emissions", emissions, lengths, 1)
+        self.rows = BatchRows("emissions", emissions, lengths, 1, may_skip=True)
+        self.made_of = emissions, transitions, start, end
         self.tensors = _with_ends(emissions, self.rows, start, end), transitions
         n_steps = None if self.rows.width is None else self.rows.width - 1
         self._check_tables("transitions", transitions, n_steps)
         self.has_steps = transitions.ndim == 4
+        if self.has_steps and self.rows.mask is not None:
+            raise ValueError(
+                "transitions must not differ from step to step, (B, T - 1, L, L), where positions are left out: "
+                "which step is that over a gap?"
+            )
         n_tables = self.rows.lengths - 1 if self.has_steps else np.ones(self.n, np.int64)
         self._lay_out(n_tables, (n_steps or 0) if self.has_steps else 1)
 
@@ -141,10 +167,24 @@ class Chains(LabelPotentials):
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Chains:
         emissions, transitions = tensors
-        return Chains(emissions, transitions, self.rows.lengths)
+        return Chains(emissions, transitions, self.rows.given)
+
+    def ignoring(self, y: Numbers) -> Chains:
+        if self.rows.width is None:
+            return self
+        is_row = np.zeros((self.n, self.rows.width), dtype=bool)
+        is_row.ravel()[self.rows.all] = True
+        is_kept = is_row & (as_integers("y", y, is_row.shape) != IGNORED)
+        if (is_kept == is_row).all():
+            return self
+        if not is_kept.any(axis=1).all():
+            i = int(np.argmin(is_kept.any(axis=1)))
+            raise ValueError(f"y ignores all positions of batch entry {i}: each has {IGNORED}.")
+        emissions, transitions, start, end = self.made_of
+        return Chains(emissions, transitions, is_kept, start, end)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
-        supervision = self._supervision(y, cost, dtype)
+        supervision = supervise_labels(self.rows, y, cost, self.n_labels, dtype)
         if self.has_steps:
             starts, steps = self.rows.starts, self.rows.lengths - 1
             place = places_in(self.rows.lengths)
@@ -155,7 +195,7 @@ class Chains(LabelPotentials):
             return make_trees(starts, kind_starts, parent, kind, place, supervision)
         return ChainProblem(
             features=ConstantFeatures(),
-            transitions=ConstantFeatures(),
+            edge_features=ConstantFeatures(),
             starts=self.rows.starts,
             supervision=supervision,
             transition_cost=np.zeros((0, self.n_labels**2), dtype),
@@ -235,7 +275,7 @@ class Trees(LabelPotentials):
         return Trees(nodes, self.parents, pairs.transpose(-1, -2), self.rows.lengths)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> TreeProblem:
-        supervision = self._supervision(y, cost, dtype)
+        supervision = supervise_labels(self.rows, y, cost, self.n_labels, dtype)
         return make_trees(self.rows.starts, self.kind_starts, self.parent, self.kind, self.order, supervision)
 
 
@@ -267,81 +307,10 @@ def make_trees(
 def _with_ends(emissions: Tensor, rows: BatchRows, start: Tensor | None, end: Tensor | None) -> Tensor:
     """Emissions with the potentials of the first and of the last label added."""
     flat = emissions.reshape(-1, emissions.shape[-1])
-    for name, extra, at in (("start", start, rows.first), ("end", end, rows.first + rows.lengths - 1)):
+    for name, extra, at in (("start", start, rows.starts[:-1]), ("end", end, rows.starts[1:] - 1)):
         if extra is not None:
             if tuple(extra.shape) != (flat.shape[1],):
                 raise ValueError(f"{name} must have the shape ({flat.shape[1]},), not {tuple(extra.shape)}.")
-            places = torch.as_tensor(at, device=flat.device)
+            places = torch.as_tensor(rows.all[at], device=flat.device)
             flat = flat.index_add(0, places, extra.to(flat.dtype).expand(rows.n, -1))
     return flat.view(emissions.shape)
-
-
-class Dependencies(Potentials):
-    """Scores of arcs between words, of which a dependency tree has one to each word.
-
-    Parameters
-    ----------
-    scores
-        (B, n, n + 1) scores of the arcs to each word from each head, the root first; what they are of arcs from a word
-        to itself does not matter.
-    lengths
-        (B,) numbers of words, or a (B, n) mask of them; None where all sentences have n.
-    projective, single_root
-        As of `maxmargin.DependencySVM`.
-
-    True outputs y are (B, n) heads of words, counted from 1, 0 for the root. A wrong head costs 1.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from maxmargin.torch import Dependencies, decode
-    >>> decode(Dependencies(torch.tensor([[[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]])))
-    tensor([[2, 0]])
-    """
-
-    def __init__(
-        self, scores: Tensor, lengths: Numbers | None = None, *, projective: bool = True, single_root: bool = True
-    ) -> None:
-        check_tensors(scores=scores)
-        if scores.ndim != 3 or scores.shape[2] != scores.shape[1] + 1:
-            raise ValueError(f"scores must have the shape (B, n, n + 1), not {tuple(scores.shape)}.")
-        self.rows = BatchRows("scores", scores[:, :, 0], lengths, 0)
-        self.projective, self.single_root = projective, single_root
-        self.tensors, self.n, width = (scores,), self.rows.n, scores.shape[2]
-        heads = self.rows.lengths + 1
-        words = [width * (self.rows.first + m) for m in range(width - 1)]
-        self.starts, self.sizes = segments(
-            *((begin, np.where(m < self.rows.lengths, heads, 0)) for m, begin in enumerate(words))
-        )
-
-    @property
-    def scores(self) -> Tensor:
-        """Those of arcs."""
-        return self.tensors[0]
-
-    def replaced(self, tensors: tuple[Tensor, ...]) -> Dependencies:
-        lengths = self.rows.lengths
-        return Dependencies(tensors[0], lengths, projective=self.projective, single_root=self.single_root)
-
-    def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
-
-    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
-        if cost is not None:
-            raise ValueError("cost must be None for dependency trees: a wrong head costs 1.")
-        lengths, starts = self.rows.lengths, self.rows.starts
-        heads = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
-        if y is not None:
-            trees, _ = read_trees(np.split(heads, starts[1:-1]), lengths, single_root=self.single_root)
-            heads = np.concatenate(make_projective(trees, lift=False) if self.projective else trees)
-        costs = np.full(len(heads), 0 if y is None else 1, dtype)
-        return (ProjectiveProblem if self.projective else NonprojectiveProblem)(
-            features=ConstantFeatures(),
-            starts=starts,
-            arc_starts=starts_of(lengths * (lengths + 1)),
-            supervision=DependencySupervision(heads.astype(np.int32), costs, 0.0),
-            excluded=nothing_excluded(self.n),
-            n_features=1,
-            n_labels=0,
-            single_root=self.single_root,
-        )

@@ -16,6 +16,7 @@ from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.torch.untraced import untraced
 
 FLOATS = (torch.float32, torch.float64)
+IGNORED = -100  # as a label: that of PyTorch's losses, and of transformers
 
 Numbers: TypeAlias = Tensor | np.ndarray | Sequence[Any]  # of users: lengths, labels, edges
 Costs: TypeAlias = Tensor | np.ndarray | Sequence[Any] | str
@@ -49,6 +50,10 @@ class Potentials:
         """The same with potentials of its own for every example."""
         return self
 
+    def ignoring(self, y: Numbers) -> Self:
+        """Without the positions whose true label is -100, where outputs are labels of padded sequences."""
+        return self
+
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         """One output per example, in the shape of true outputs."""
         raise NotImplementedError
@@ -67,10 +72,8 @@ Some = TypeVar("Some", bound=Potentials)
 def check_potentials(potentials: Some) -> Some:
     """The same; raises unless these are potentials."""
     if not isinstance(potentials, Potentials):
-        raise TypeError(
-            "potentials must be Chains, Trees, Dependencies, Candidates, GraphCuts, Matchings or Parts, "
-            f"not a {type(potentials).__name__}."
-        )
+        kind = type(potentials).__name__
+        raise TypeError(f"potentials must be Chains, or another class of maxmargin.torch, not a {kind}.")
     return potentials
 
 
@@ -106,17 +109,21 @@ def check_labels(labels: np.ndarray, n_labels: int, starts: np.ndarray) -> None:
         raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
 
 
-def lengths_of(mask: Tensor | np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The lengths that a boolean mask of padded rows stands for."""
+def read_mask(
+    mask: Tensor | np.ndarray, shape: tuple[int, ...], may_skip: bool
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The lengths that a boolean mask of padded rows stands for, and the mask, if it leaves out more than padding."""
     array = mask.detach().cpu().numpy() if isinstance(mask, Tensor) else mask
     if array.shape != shape:
         raise ValueError(f"lengths must have the shape {shape[:1]}, or as a mask {shape}, not {array.shape}.")
     lengths = array.sum(axis=1)
-    is_wrong = (array != (np.arange(shape[1]) < lengths[:, np.newaxis])).any(axis=1)
-    if is_wrong.any():
-        i = int(np.flatnonzero(is_wrong)[0])
+    skips = (array != (np.arange(shape[1]) < lengths[:, np.newaxis])).any(axis=1)
+    if not skips.any():
+        return lengths, None
+    if not may_skip:
+        i = int(np.flatnonzero(skips)[0])
         raise ValueError(f"lengths, as a mask, must be True up to a length and False beyond, unlike batch entry {i}.")
-    return lengths
+    return lengths, array
 
 
 class BatchRows:
@@ -133,9 +140,11 @@ class BatchRows:
         examples have all T.
     n_axes
         Of a row.
+    may_skip
+        Whether a mask may leave out rows that others come after.
     """
 
-    def __init__(self, name: str, tensor: Tensor, lengths: Numbers | None, n_axes: int) -> None:
+    def __init__(self, name: str, tensor: Tensor, lengths: Numbers | None, n_axes: int, may_skip: bool = False) -> None:
         shape = tuple(tensor.shape)
         self.is_padded = tensor.ndim == 2 + n_axes
         if not self.is_padded and tensor.ndim != 1 + n_axes:
@@ -148,8 +157,9 @@ class BatchRows:
             if not self.is_padded:
                 raise ValueError(f"lengths must say how many rows of {name} each example has, as they are packed.")
             lengths = np.full(shape[0], shape[1])
+        self.mask: np.ndarray | None = None  # (B, T) flags of rows, where it leaves out more than padding
         if self.is_padded and getattr(lengths, "dtype", None) in (torch.bool, bool):
-            lengths = lengths_of(lengths, shape[:2])
+            lengths, self.mask = read_mask(lengths, shape[:2], may_skip)
         n = shape[0] if self.is_padded else len(lengths)
         self.name, self.width = name, shape[1] if self.is_padded else None
         self.lengths = as_integers("lengths", lengths, (n,))
@@ -171,7 +181,14 @@ class BatchRows:
     @property
     def all(self) -> np.ndarray:
         """All rows of all examples, in the flat tensor."""
+        if self.mask is not None:
+            return np.flatnonzero(self.mask)
         return np.arange(self.starts[-1]) + np.repeat(self.first - self.starts[:-1], self.lengths)
+
+    @property
+    def given(self) -> np.ndarray:
+        """The lengths or the mask that make these rows of a tensor of this shape."""
+        return self.lengths if self.mask is None else self.mask
 
     def pick(self, name: str, values: Numbers) -> np.ndarray:
         """Integers of all rows of all examples, one after the other; of padding they may be anything."""

@@ -23,9 +23,10 @@ from maxmargin.problem import part_sizes
 from maxmargin.structures.derived.linearized import linearized
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.autograd import Batch
-from maxmargin.torch.choice_potentials import Candidates, Matchings
+from maxmargin.torch.choice_potentials import Candidates
 from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
+from maxmargin.torch.linked.link_potentials import Matchings
 from maxmargin.torch.potentials import Costs, Parts, Potentials
 
 
@@ -69,7 +70,7 @@ class ScoreMap:
         self.dtype = np.dtype(np.float32 if dtypes == {torch.float32} else np.float64)
         joined, outputs, costs = join(examples, y, cost)
         self.problem = joined.problem(outputs, costs, self.dtype)
-        self.counted = [_counted(example) for example in examples]
+        self.counted = [_count_fixed(example) for example in examples]
         self.starts = starts_of(part_sizes(self.problem))
         self.n_weights = sum(parameter.numel() for parameter in self.parameters.values())
 
@@ -161,7 +162,7 @@ def _parts(example: Potentials, places: np.ndarray) -> Tensor:
     return torch.where(torch.as_tensor(places >= 0, device=flat.device), found, torch.zeros_like(found))
 
 
-def _counted(example: Any) -> tuple[int, int]:
+def _count_fixed(example: Any) -> tuple[int, int]:
     """The number of the first parts of which every output has the same number, and that number."""
     if isinstance(example, LabelPotentials):
         length = int(example.rows.lengths[0])
@@ -179,10 +180,10 @@ def join(examples: list[Any], y: Sequence[object], cost: Costs | None) -> tuple[
         sides = np.concatenate([example.sides for example in examples])
         most = sides.max(axis=0)
         tensors = [
-            torch.cat([_padded(example.tensors[k], most[: 2 - k]) for example in examples])
+            torch.cat([_pad(example.tensors[k], most[: 2 - k]) for example in examples])
             for k in range(len(first.tensors))
         ]
-        return Matchings(tensors[0], sides, *tensors[1:]), torch.cat([_padded(o, most[:1]) for o in outputs]), cost
+        return Matchings(tensors[0], sides, *tensors[1:]), torch.cat([_pad(o, most[:1]) for o in outputs]), cost
     labels = torch.cat([output.reshape(-1) for output in outputs])
     lengths = np.concatenate([example.rows.lengths for example in examples])
     packed = torch.cat([example.rows.pack(example.tensors[0]) for example in examples])
@@ -198,7 +199,7 @@ def join(examples: list[Any], y: Sequence[object], cost: Costs | None) -> tuple[
     return Trees(packed, parents, tables.transpose(-1, -2), lengths), labels, cost
 
 
-def _padded(tensor: Tensor, sizes: np.ndarray) -> Tensor:
+def _pad(tensor: Tensor, sizes: np.ndarray) -> Tensor:
     """A batch of one, with zeros up to the sizes of its other axes."""
     missing = [int(size - have) for size, have in zip(sizes, tensor.shape[1:], strict=True)]
     return pad(tensor, [number for size in reversed(missing) for number in (0, size)])

@@ -72,7 +72,7 @@ def cnn_features(
         raise ValueError(f"boxes must be of {len(images)} images, one list each, but there are {len(boxes)} lists.")
     if not isinstance(backbone, torch.nn.Module):
         raise TypeError(f"backbone must be a torch.nn.Module, not a {type(backbone).__name__}.")
-    arrays = [_checked(image, f"images[{i}]") for i, image in enumerate(images)]
+    arrays = [_check_image(image, f"images[{i}]") for i, image in enumerate(images)]
     places = [np.asarray(some) for some in boxes]
     for i, (image, some) in enumerate(zip(arrays, places, strict=True)):
         check_inside(some, image.shape, f"boxes[{i}]", "pixels")
@@ -96,7 +96,7 @@ def cnn_features(
     return found
 
 
-def _checked(image: ArrayLike, name: str) -> np.ndarray:
+def _check_image(image: ArrayLike, name: str) -> np.ndarray:
     array = np.asarray(image)
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype != np.uint8:
         raise ValueError(f"{name} must be an (H, W, 3) array of bytes, not of shape {array.shape} and {array.dtype}.")

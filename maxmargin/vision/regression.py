@@ -115,7 +115,7 @@ class BoxRegressor(BaseEstimator):
             known, flat = _pair(some, own, i)
             if flat.shape[1] != self.coef_.shape[1]:
                 raise ValueError(f"features[{i}] are {flat.shape[1]} of each box, but {self.coef_.shape[1]} in fit.")
-            found = _changed(known, flat @ self.coef_.T + self.intercept_)
+            found = _change(known, flat @ self.coef_.T + self.intercept_)
             moved.append(found if shapes is None else _inside(found, shapes[i]))
         return moved
 
@@ -137,7 +137,7 @@ def _changes(boxes: np.ndarray, true_boxes: np.ndarray) -> np.ndarray:
     return np.concatenate([shifts, np.log((true_boxes[:, 2:] - true_boxes[:, :2]) / sides)], axis=1)
 
 
-def _changed(boxes: np.ndarray, changes: np.ndarray) -> np.ndarray:
+def _change(boxes: np.ndarray, changes: np.ndarray) -> np.ndarray:
     """The boxes with these changes made, in whole pixels, at least one each way."""
     sides = boxes[:, 2:] - boxes[:, :2]
     centres = (boxes[:, :2] + boxes[:, 2:]) / 2 + changes[:, :2] * sides

@@ -81,7 +81,7 @@ class SuperpixelGraph(NamedTuple):
         -------
         (V,) array
         """
-        values, codes = np.unique(self._checked(labels), return_inverse=True)
+        values, codes = np.unique(self._check_labels(labels), return_inverse=True)
         counts = count_bins(self.segments.ravel(), len(self.sizes), codes, len(values))
         counts[:, values == void] = 0
         if not counts.any():
@@ -104,7 +104,7 @@ class SuperpixelGraph(NamedTuple):
         -------
         (V,) array
         """
-        counts = np.bincount(self.segments.ravel(), (self._checked(labels) != void).ravel(), len(self.sizes))
+        counts = np.bincount(self.segments.ravel(), (self._check_labels(labels) != void).ravel(), len(self.sizes))
         return np.where(2 * counts < self.sizes, 0, counts)
 
     def tags_of(self, labels: ArrayLike, void: object = None) -> Tags:
@@ -158,7 +158,7 @@ class SuperpixelGraph(NamedTuple):
         label
             What is to be in the boxes.
         """
-        regions, _ = ndimage.label(self._checked(labels) == label, np.ones((3, 3)))
+        regions, _ = ndimage.label(self._check_labels(labels) == label, np.ones((3, 3)))
         return self.boxes(
             label, [[s.start for s in box] + [s.stop for s in box] for box in ndimage.find_objects(regions)]
         )
@@ -189,7 +189,7 @@ class SuperpixelGraph(NamedTuple):
         seeds = np.sort(np.concatenate([np.zeros(0, int), *chosen]))
         return Seeds(seeds, of_nodes[seeds])
 
-    def _checked(self, labels: ArrayLike) -> np.ndarray:
+    def _check_labels(self, labels: ArrayLike) -> np.ndarray:
         array = np.asarray(labels)
         if array.shape != self.segments.shape:
             raise ValueError(f"labels must have the shape of the image, {self.segments.shape}, not {array.shape}.")

@@ -7,8 +7,10 @@ import subprocess
 
 import pytest
 
-from maxmargin import Tagger
+from maxmargin import ChainCRF, ChainSVM, Tagger, regularization_path
 from maxmargin.metrics import entity_curve, entity_report
+from maxmargin.text import AnnotatedText, TextEntity
+from maxmargin.text.standoff.text_page import show_texts
 from tests.sentences import tagged_sentences
 
 SENTENCES = tagged_sentences()
@@ -174,6 +176,17 @@ def test_nothing_at_all(browser, tmp_path):
         assert "Verdict" in text_of(browser, "#verdict")
 
 
+def test_entities_of_texts(browser, tmp_path):
+    entities = [TextEntity(0, 3, "PER", "Ann", 0.9), TextEntity(13, 17, "LOC", "Rome", 0.4)]
+    text = AnnotatedText("Ann lives in Rome <i>", entities, "<b>")
+    (tmp_path / "a.html").write_text(show_texts([text]))
+    browser.get((tmp_path / "a.html").as_uri())
+    assert text_of(browser, ".prose").replace("\n", " ") == "Ann PER 90 % lives in Rome LOC 40 % <i>"
+    choose(browser, "#least", "0.5")
+    assert text_of(browser, "#left") == "0.50: 1 of 2 entities"
+    assert "LOC" not in text_of(browser, ".prose")
+
+
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory):
     """The script of axe-core, from the folder AXE_CORE or from npm."""
@@ -190,16 +203,34 @@ def axe(tmp_path_factory):
         return file.read()
 
 
+def assert_accessible(browser, axe, theme, width):
+    media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_script(axe)
+    found = browser.execute_async_script("axe.run().then(arguments[0])")
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    assert not serious, json.dumps(serious, indent=1)[:4000]
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1600])
 def test_it_is_accessible(opened, axe, theme, width):
-    media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     find(opened, "#found .word.wrong")[0].click()
-    opened.execute_script(axe)
-    found = opened.execute_async_script("axe.run().then(arguments[0])")
-    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-    assert not serious, json.dumps(serious, indent=1)[:4000]
-    assert opened.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+    assert_accessible(opened, axe, theme, width)
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+def test_other_pages_are_accessible(browser, axe, width, tmp_path):
+    rows, labels = [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.2]]], [["a", "b"], ["a"]]
+    ChainCRF().fit(rows, labels).report(tmp_path / "model.html", rows, labels)
+    path = regularization_path(ChainSVM(), rows, labels, X_dev=rows, y_dev=labels, eps=0.5)
+    path.report(tmp_path / "path.html")
+    text = AnnotatedText("Ann ran", [TextEntity(0, 3, "PER", "Ann", 0.9)])
+    (tmp_path / "texts.html").write_text(show_texts([text]))
+    for page in sorted(tmp_path.iterdir()):
+        for theme in ("light", "dark"):
+            browser.get(page.as_uri())
+            assert_accessible(browser, axe, theme, width)

@@ -63,6 +63,7 @@ def test_lists_of_names_are_files(made, tmp_path):
     assert found[0][0].features["gazetteers"] == {"city": ["New York", "Rome"]}
     assert found[0][0].lists == [cities]
     assert call("file", "--gazetteer", "cities.txt").exit_code == 2
+    assert "mimesis" in str(call("file", "--gazetteer", "mimesis:xx").exception)  # knows no xx, or is not there
 
 
 def test_two_of_a_title_are_refused(made, tmp_path):
@@ -167,3 +168,12 @@ def test_classes_are_learned_from_text(files, tmp_path, interpreted_loops, monke
     assert len({*classes.values()}) == 4
     assert "w7" in classes
     assert "would take the place of" in run("train", files / "train.txt", "--model", text, *given).err
+
+
+def test_a_longer_memory(files, tmp_path, interpreted_loops):
+    target = tmp_path / "long.model"
+    assert run("train", files / "train.txt", "--model", target, "--max-passes", 2, "--order", 2).code == 0
+    tagger = load(target)
+    assert tagger.model_.order == 2
+    assert tagger.model_.coef_.trigrams.nnz
+    assert run("predict", target, files / "train.txt").code == 0

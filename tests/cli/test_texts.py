@@ -5,7 +5,10 @@ import json
 import pytest
 
 import maxmargin
+from maxmargin import Tagger
+from maxmargin.text import Layout, read_document
 from tests.cli.conftest import input_error, run, usage_error
+from tests.pages import check_page
 
 TEXT = "Ann lives in Rome. Bob Dole lives in Lima.\n\nYesterday Ann left La Caixa."
 
@@ -124,3 +127,45 @@ def test_taggers_are_trained_for_a_precision(files, tmp_path):
     assert 0 < maxmargin.load(tmp_path / "model").threshold < 1
     assert run("predict", tmp_path / "model", files / "dev.txt").code == 0
     assert "--precision needs --dev" in usage_error(*train)
+
+
+def test_predictions_are_lines_of_json(files, tmp_path):
+    code, out, _ = run("predict", files / "tagger.model", files / "dev.txt", "--format", "jsonl")
+    tagger, document = maxmargin.load(files / "tagger.model"), read_document(files / "dev.txt", Layout("columns"))
+    records = [json.loads(line) for line in out.splitlines()]
+    X, tags = [[tuple(token) for token in record["tokens"]] for record in records], tagger.predict(document.X)
+    assert (code, X, [record["tags"] for record in records]) == (0, document.X, tags)
+    tables, classes = tagger.predict_marginals(document.X), tagger.classes_.tolist()
+    for record, found, table in zip(records, tagger.predict_entities(document.X), tables, strict=True):
+        wanted = [(*entity[:3], round(entity.probability, 6)) for entity in found]
+        assert [(e["start"], e["end"], e["type"], e["probability"]) for e in record["entities"]] == wanted
+        words = [token[0] for token in record["tokens"]]
+        assert all(e["text"] == " ".join(words[e["start"] : e["end"]]) for e in record["entities"])
+        p = [table[t, classes.index(tag)] for t, tag in enumerate(record["tags"])]
+        assert record["probabilities"] == pytest.approx(p, abs=1e-6)
+    Tagger(scheme=None, layout=Layout("columns")).fit([["a", "b"]], [["X", "Y"]]).save(tmp_path / "parts")
+    (record,) = map(json.loads, run("predict", tmp_path / "parts", "-f", "jsonl", text="a ?\nb ?\n").out.splitlines())
+    assert [*record] == ["tokens", "tags", "probabilities"]
+
+
+def test_predictions_are_a_page(files, folder, tmp_path):
+    (tmp_path / "new.txt").write_text("<script>alert(1)</script> NNP\n\nRome NNP\n\u202e VB\nLima NNP\n")
+    code, out, _ = run("predict", files / "tagger.model", tmp_path / "new.txt", "--format", "html")
+    tagger = maxmargin.load(files / "tagger.model")
+    found = tagger.predict_entities(read_document(tmp_path / "new.txt", tagger.layout, needs_tags=False).X)
+    marks = [given for name, given in check_page(out).tags if name == "mark"]
+    assert code == 0
+    assert [mark["data-p"] for mark in marks] == [f"{e.probability:.6f}" for row in found for e in row]
+    assert "&lt;script&gt;" in out
+    texts = tmp_path / "a.html"
+    for command in (("tag", folder / "model", "--html"), ("predict", folder / "model", "-f", "html")):
+        assert run(*command, folder / "a.txt", "-o", texts).code == 0
+        page = check_page(texts.read_text())
+        assert page.row("PER") == ["3"]
+        assert "Bob Dole" in texts.read_text()
+    assert json.loads(run("predict", folder / "model", folder / "a.txt", "-f", "jsonl").out)["text"] == TEXT
+    assert "give one of them" in usage_error("tag", folder / "model", "--html", "-f", "brat", text="Ann")
+    assert "would take the place of" in input_error(
+        "tag", folder / "model", folder / "a.txt", "--html", "-o", folder / "a.txt"
+    )
+    assert "There are none." in run("tag", folder / "model", "--html", "--threshold", 1, text="so it is").out

@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
-from maxmargin import LBFGS, ChainCRF, ChainSVM, MulticlassSVM, OneSlack
+from maxmargin import LBFGS, ChainCRF, ChainSVM, MulticlassSVM, OneSlack, Shards, Tagger
 
 distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
 dask = pytest.importorskip("dask")
+
+from maxmargin.estimators.foundation.clustered import checksum_of, read_file, submit_sources  # noqa: E402
+from maxmargin.execution.dask_tasks import Tasks  # noqa: E402
+from tests.small import CASES, make  # noqa: E402
 
 WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat"], ["cats", "sleep", "here"]]
 TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"], ["D", "N"], ["N", "V", "A"]]  # A is in the last portion alone
@@ -20,8 +24,6 @@ def pair(lo, hi):
 
 def test_the_same_model_whatever_the_data_come_in(client, tmp_path):
     import dask.bag
-
-    from maxmargin.data.sharding import Shards
 
     alone = ChainCRF(**MODEL).fit(X, TAGS)
     shards = Shards.write([pair(0, 2), pair(2, 5)], tmp_path / "shards")
@@ -38,6 +40,40 @@ def test_the_same_model_whatever_the_data_come_in(client, tmp_path):
         np.testing.assert_allclose(model._w, alone._w, atol=1e-5, err_msg=name)
         assert model.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-9), name
         assert model.predict(X[:1])[0].tolist() == TAGS[0]
+
+
+def write_file(path, words, tags):
+    """A file of tagged sentences."""
+    sentences = [
+        "".join(f"{word} {tag}\n" for word, tag in zip(*both, strict=True)) for both in zip(words, tags, strict=True)
+    ]
+    path.write_text("\n".join(sentences))
+    return str(path)
+
+
+def test_files_are_read_by_workers_and_must_stay_as_they_are(client, tmp_path):
+    paths = [write_file(tmp_path / f"{k}.txt", WORDS[k::2], TAGS[k::2]) for k in (0, 1)]
+    there = ChainCRF(**MODEL).fit(paths, None, client=client)
+    read = [read_file(path, checksum_of(path)) for path in paths]
+    alone = ChainCRF(**MODEL).fit(*([*one, *other] for one, other in zip(*read, strict=True)))
+    np.testing.assert_allclose(there._w, alone._w, atol=1e-5)
+    tasks = Tasks(client)
+    sources = submit_sources(tasks, paths, None)
+    assert tasks.results(sources)[1] == read[1]
+    before = checksum_of(paths[0])
+    write_file(tmp_path / "0.txt", WORDS[:1], TAGS[:1])
+    with pytest.raises(ValueError, match=r"0\.txt' has changed since the fit began"):
+        tasks.results([tasks.submit(read_file, paths[0], before)])  # as a worker does that takes over
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        ChainCRF(**MODEL).fit([tmp_path / "nowhere.txt"], None, client=client)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack"])
+def test_block_steps_and_solvers_of_batches_have_the_same_optimum(client, solver):
+    alone, there = (ChainSVM(solver=solver, tol=0.02, random_state=0).fit(X, TAGS, client=c) for c in (None, client))
+    assert there.status_ is alone.status_
+    assert there.certificate_.dual <= alone.certificate_.primal + 1e-6
+    assert alone.certificate_.dual <= there.certificate_.primal + 1e-6
 
 
 def test_observed_pairs_bounds_and_weights(client):
@@ -61,6 +97,19 @@ def test_rows_of_numbers_and_held_out_data(client):
     np.testing.assert_allclose(there.trace_.dev_score[:2], alone.trace_.dev_score[:2])
 
 
+@pytest.mark.parametrize("name", ["AlignmentSVM", "BoxSVM", "MatchingSVM"])
+def test_models_whose_encoders_learn_sizes_alone(client, name, interpreted_loops):
+    case = next(case for case in CASES if str(case) == name)
+    model, inputs, outputs, _ = make(case)
+    model.set_params(max_passes=3)
+    alone, there = (
+        type(model)(**model.get_params(deep=False)).fit(inputs, outputs, client=each) for each in (None, client)
+    )
+    assert there._w.shape == alone._w.shape
+    assert there.certificate_.dual <= alone.certificate_.primal * (1 + 1e-6)
+    assert alone.certificate_.dual <= there.certificate_.primal * (1 + 1e-6)
+
+
 def test_what_is_refused_in_one_sentence(client):
     with pytest.raises(TypeError, match=r"client must be a distributed\.Client"):
         ChainCRF().fit(X, TAGS, client="tcp://nowhere")
@@ -79,6 +128,23 @@ def test_what_is_refused_in_one_sentence(client):
         ChainCRF().fit(X, [[None, "N", "V"], *TAGS[1:]], client=client)
 
 
+def test_taggers_of_shards_are_trained_where_these_are_read(client, tmp_path):
+    shards = Shards.write([(WORDS[k::2], TAGS[k::2]) for k in (0, 1)], tmp_path / "shards")
+    alone, there = (Tagger(model=ChainCRF(**MODEL)).fit(shards, client=each) for each in (None, client))
+    assert there.predict(WORDS) == alone.predict(WORDS)
+    np.testing.assert_allclose(there.certificate_.primal, alone.certificate_.primal, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("versions", "message"),
+    [({"tcp://a": None}, "The worker tcp://a has no maxmargin, but needs"), ({}, "a cluster with workers")],
+)
+def test_workers_without_the_library_and_clusters_without_workers(client, monkeypatch, versions, message):
+    monkeypatch.setattr(client, "run", lambda function: versions)
+    with pytest.raises(ValueError, match=message):
+        ChainCRF().fit(X, TAGS, client=client)
+
+
 def test_workers_of_another_version(client, monkeypatch):
     from maxmargin.estimators.foundation import clustered
 
@@ -93,10 +159,7 @@ def test_commands_train_on_clusters(client, tmp_path, monkeypatch):
     from maxmargin.cli import app
 
     monkeypatch.chdir(tmp_path)
-    lines = [
-        "".join(f"{word} {tag}\n" for word, tag in zip(*both, strict=True)) for both in zip(WORDS, TAGS, strict=True)
-    ]
-    (tmp_path / "train.txt").write_text("\n".join(lines))
+    write_file(tmp_path / "train.txt", WORDS, TAGS)
     train = ["train", "train.txt", "--max-passes", "3"]
     result = CliRunner().invoke(app, [*train, "--scheduler", client.scheduler.address])
     assert result.exit_code == 0, result.output

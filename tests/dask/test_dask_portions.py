@@ -2,26 +2,30 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
 import numpy as np
 import pytest
 
-from maxmargin.solvers import LBFGS, Auto, FrankWolfe, OneSlack
+from maxmargin.solvers import BCFW, LBFGS, Auto, FrankWolfe, OneSlack
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.parted.portions import LocalPortions
 from maxmargin.trace import Status
 from tests.dask.slow import N_EACH, N_PORTIONS, make_portion
+from tests.solvers.test_parted import Elsewhere
 
 dask_portions = pytest.importorskip("maxmargin.solvers.parted.dask_portions", reason="the extra dask is not installed")
 dask_tasks = pytest.importorskip("maxmargin.execution.dask_tasks")
 
-SOLVERS = [(LBFGS(), "log"), (OneSlack(), "hinge"), (FrankWolfe(), "hinge")]
+SOLVERS = [(LBFGS(), "log"), (OneSlack(), "hinge"), (FrankWolfe(), "hinge"), (BCFW(steps="pairwise"), "hinge")]
 
 
 def here():
-    return LocalPortions([make_portion(k, 0.0) for k in range(N_PORTIONS)])
+    """The portions in this process, asked as those of a cluster are."""
+    return Elsewhere(LocalPortions([make_portion(k, 0.0) for k in range(N_PORTIONS)]))
 
 
 def on(client, seconds=0.0):
@@ -79,6 +83,20 @@ def test_ctrl_c_ends_the_work_of_the_cluster(client):
     assert found.status is Status.INTERRUPTED
     assert is_idle(client)
     assert time.monotonic() - began < 30
+
+
+def test_a_run_that_is_killed_leaves_nothing_running(client):
+    code = (
+        "import sys; from distributed import Client; from maxmargin.solvers import LBFGS; "
+        "from tests.dask.test_dask_portions import on; LBFGS().solve(on(Client(sys.argv[1]), 0.5), tol=1e-9)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, client.scheduler.address]) as run:
+        until = time.monotonic() + 60
+        while not any("call" in key for keys in client.processing().values() for key in keys):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        run.kill()
+    assert is_idle(client)
 
 
 def test_time_limits_hold_on_the_cluster(client):

@@ -45,7 +45,7 @@ def test_temporary_parts_go_away_with_the_shards():
 def test_lists_are_cut_in_memory():
     shards = Shards.cut(np.arange(7), np.arange(7), n_shards=3)
     assert [shard.X.tolist() for shard in shards] == [[0, 1], [2, 3], [4, 5, 6]]
-    changed = shards.map(lambda k, shard: shard._replace(X=shard.X + k))
+    changed = shards.map(lambda shard, k: shard._replace(X=shard.X + k), range(len(shards)))
     assert [shard.X.tolist() for shard in changed] == [[0, 1], [3, 4], [6, 7, 8]]
 
 
@@ -60,21 +60,6 @@ def test_files_of_sentences_are_cut_into_parts(tmp_path):
     ]
     assert Shards(tmp_path / "s").layout == shards.layout
     assert shards.layout.width == 3
-
-
-def test_tables_of_arrow(tmp_path):
-    pa = pytest.importorskip("pyarrow", reason="tables of Arrow need pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-    table = pa.table(
-        {"w": [["a", "b"], ["c"], ["d"]], "p": [["A", "B"], ["C"], ["D"]], "t": [["x", "y"], ["x"], ["y"]]}
-    )
-    pq.write_table(table, tmp_path / "t.parquet")
-    for source in (table, tmp_path / "t.parquet", [str(tmp_path / "t.parquet")], table.to_reader()):
-        shards = Shards.from_arrow(source, ["w", "p"], "t", size=2)
-        assert shards.sizes == [2, 1]
-        assert shards[0] == ([[("a", "A"), ("b", "B")], [("c", "C")]], [["x", "y"], ["x"]])
-    with pytest.raises(ValueError, match="There is no column 'z', only w, p, t"):
-        Shards.from_arrow(table, "z")
 
 
 @pytest.mark.parametrize(

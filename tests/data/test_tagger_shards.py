@@ -1,5 +1,6 @@
 """Taggers of shards, from Python and from the command line."""
 
+import inspect
 import json
 
 import numpy as np
@@ -29,6 +30,26 @@ def test_a_tagger_of_shards_is_that_of_all_sentences(tmp_path):
             np.testing.assert_array_equal(tagger.model_._w, whole.model_._w)
 
 
+def test_predictions_of_shards_are_those_of_all_sentences():
+    tagger, shards = Tagger().fit(X, Y), Shards.cut(X, Y, n_shards=4)
+    assert tagger.predict(shards) == tagger.predict(X)
+    assert tagger.predict_entities(shards) == tagger.predict_entities(X)
+    for found, expected in zip(tagger.predict_topk(shards, 2), tagger.predict_topk(X, k=2), strict=True):
+        assert found[0] == expected[0]
+    assert tagger.score(shards) == tagger.score(X, Y)
+    assert "allowed" in inspect.signature(tagger.predict).parameters
+    with pytest.raises(ValueError, match="allowed must be None where X is Shards"):
+        tagger.predict(shards, allowed=Y)
+    with pytest.raises(TypeError, match="y must hold the tags of X"):
+        tagger.score(X)
+
+
+def test_preferences_of_shards_are_those_of_all_sentences():
+    whole, found = (Tagger(prefer="recall").fit(*data) for data in ((X, Y), (Shards.cut(X, Y, n_shards=1),)))
+    np.testing.assert_array_equal(found.model_.cost, whole.model_.cost)
+    np.testing.assert_array_equal(found.model_._w, whole.model_._w)
+
+
 def test_what_taggers_of_shards_do_not_take():
     shards = Shards.cut(X, Y, n_shards=2)
     with pytest.raises(ValueError, match="two_stages must be False"):
@@ -47,9 +68,8 @@ def test_shards_on_the_command_line(tmp_path):
     assert "18 sentences in 1 shard" in outcome.err
     again = run(*call, "--shards", tmp_path / "s", "--dev", tmp_path / "a.txt", "--json", "--quiet")
     assert json.loads(again.out)["sentences"] == 18
-    assert "--shards goes with none of" in usage_error(
-        *call, "--shards", tmp_path / "s", "--checkpoint", tmp_path / "c"
-    )
+    assert run(*call, "--shards", tmp_path / "s", "--checkpoint", tmp_path / "c").code == 0
+    assert "--shards goes with neither" in usage_error(*call, "--shards", tmp_path / "s", "--tune", "quick")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("")
     assert "holds no shards" in input_error(*call, "--shards", tmp_path / "mine")

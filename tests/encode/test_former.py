@@ -13,6 +13,7 @@ from maxmargin import (
     GraphSVM,
     MulticlassSVM,
     MultiLabelSVM,
+    SpanSVM,
     Tree,
     TreeCRF,
 )
@@ -50,6 +51,12 @@ CASES["parses"] = (
     [[(h, "x" if len(tree) < 3 else "y") for h in tree] for tree in CASES["parses"][2]],
 )
 
+CASES["constituents"] = (
+    SpanSVM(),
+    [[[a, f"{a}{b}"] for k, a in enumerate(words) for b in words[k:]] for words in WORDS],
+    [[(0, len(words), "xy"[len(words) > 2]), (0, 1, "z")] for words in WORDS],
+)
+
 
 def halves(name, at=2):
     model, X, y = CASES[name]
@@ -82,7 +89,9 @@ def test_encoders_are_joined_without_data(name):
     assert joined.joined(other) == joined
 
 
-@pytest.mark.parametrize("name", ["chain", "observed", "rows", "hashed", "trees", "classes", "candidates", "parses"])
+@pytest.mark.parametrize(
+    "name", ["chain", "observed", "rows", "hashed", "trees", "classes", "candidates", "parses", "constituents"]
+)
 def test_weights_keep_their_meaning(name):
     model, first, second = halves(name)
     before = prepare(model, *first)

@@ -3,7 +3,9 @@ import itertools
 import numpy as np
 import pytest
 
-from maxmargin import BCFW, DeformableSVM, Status
+from maxmargin import BCFW, DeformableCRF, DeformableSVM, Status, load
+
+pytestmark = pytest.mark.long
 
 EDGES = [(1, 0), (1, 2)]
 
@@ -91,6 +93,73 @@ def test_predictions_have_the_best_scores(model, poses):
             assert all(value <= through[y, x, joint] + 1e-4 for joint, (x, y) in enumerate(other))
         assert through.shape == (*grid.shape[:2], 3)
         assert np.isclose(through.max(), best, atol=1e-4)
+
+
+def probabilities(model, grid):
+    """Of all poses, by the scores of all cells and types."""
+    height, width = grid.shape[:2]
+    every = [*itertools.product([(x, y) for y in range(height) for x in range(width)], repeat=3)]
+    unary, values = grid @ model.coef_.unary, []
+    for pose in every:
+        total = sum(unary[y, x, joint] for joint, (x, y) in enumerate(pose))
+        for e, (parent, child) in enumerate(EDGES):
+            apart = (np.subtract(pose[child], pose[parent]) - model.anchor_[e]) / model.scale_[e]
+            statistics = np.stack([apart[:, 0] ** 2, apart[:, 0], apart[:, 1] ** 2, apart[:, 1]], axis=1)
+            total += np.logaddexp.reduce(model.coef_.types[e] - (statistics * model.coef_.springs[e]).sum(axis=1))
+        values.append(total)
+    return np.array(every), np.exp(np.array(values) - np.logaddexp.reduce(values))
+
+
+def test_probabilities_are_those_of_all_poses(interpreted_loops, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = [rng.normal(size=(2, 3, 2)) for _ in range(6)], [rng.integers(0, (3, 2), (3, 2)) for _ in range(6)]
+    DeformableCRF(edges=EDGES, n_types=2, dtype="float64").fit(X, y).save(tmp_path / "a.model")
+    model = load(tmp_path / "a.model")
+    assert model.certificate_.gap <= 1e-2 * model.certificate_.primal
+    drawn = model.sample(X, 400, random_state=0)
+    found = zip(X, y, model.predict_marginals(X), model.log_likelihood(X, y), drawn, strict=True)
+    for grid, pose, marginals, log_p, samples in found:
+        every, shares = probabilities(model, grid)
+        expected = np.zeros((2, 3, 3))
+        for cells, share in zip(every, shares, strict=True):
+            expected[cells[:, 1], cells[:, 0], range(3)] += share
+        np.testing.assert_allclose(marginals, expected, atol=1e-9)
+        assert np.isclose(log_p, np.log(shares[(every == pose).all(axis=(1, 2))][0]))
+        counts = np.zeros((2, 3, 3))
+        for cells in samples:
+            counts[cells[:, 1], cells[:, 0], range(3)] += 1 / 400
+        assert np.abs(counts - expected).max() < 5 * np.sqrt(0.25 / 400)
+    known = [[None, pose[1], None] for pose in y]
+    for grid, pose, log_p in zip(X, y, model.log_likelihood(X, known), strict=True):
+        every, shares = probabilities(model, grid)
+        assert np.isclose(log_p, np.log(shares[(every[:, 1] == pose[1]).all(axis=1)].sum()))
+    weak = DeformableCRF(edges=EDGES).fit(X, [*y[:4], [None, y[4][1], y[4][2]], None])
+    assert weak.status_ is Status.STATIONARY
+
+
+def test_the_image_tells_types_apart(interpreted_loops, tmp_path):
+    """The last joint looks like nothing, to the left or to the right of the first, whose looks say where."""
+    rng = np.random.default_rng(0)
+    X, y = [], []
+    for k in range(16):
+        first, way = np.array([rng.integers(2, 4), rng.integers(0, 2)]), (-2, 2)[k % 2]
+        X.append(0.1 * rng.normal(size=(2, 6, 2)))
+        X[-1][first[1], first[0]] += [2, way]
+        y.append(first + np.array([[0, 0], [way, 0]]))
+    blind, seeing, both = (
+        DeformableSVM(edges=[(0, 1)], n_types=2, tol=0.05, C=10.0, random_state=0, **more).fit(X[:10], y[:10])
+        for more in ({}, {"image_types": True}, {"image_types": True, "both_ways": True})
+    )
+    assert seeing.score(X[10:], y[10:]) == both.score(X[10:], y[10:]) == 1 > blind.score(X[10:], y[10:])
+    assert [*seeing.coef_] == ["unary", "springs", "types", "image_types"]
+    assert seeing.coef_.image_types.shape == (2, 1, 2)
+    assert both.coef_.springs.shape == (2, 2, 4)
+    np.testing.assert_allclose(both.anchor_[1], -both.anchor_[0], atol=1e-6)
+    both.save(tmp_path / "a.model")
+    assert np.array_equal(load(tmp_path / "a.model").predict(X), both.predict(X))
+    known = [[pose[0], None] for pose in y]
+    assert np.array_equal(both.predict(X, allowed=known), both.predict(X))
+    assert both.decision_function(X)[0].shape == both.predict_marginals(X)[0].shape == (2, 6, 2)
 
 
 def test_joint_weights_references_and_warm_starts(poses):

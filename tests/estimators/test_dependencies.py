@@ -136,7 +136,7 @@ def test_bad_trees(trees, message):
             [np.ones((2, 2, 1))],
             r"X\[0\] must have n \(n \+ 1\) arcs, of n words with n \+ 1 heads each, but has the shape",
         ),
-        ([[["a"]] * 5], r"X\[0\] must have n \(n \+ 1\) arcs, .* but has 5 arcs"),
+        ([[["a"]] * 5], r"X\[0\] must have n \(n \+ 1\) arcs, .* but there are 5"),
         ([[]], r"X\[0\] is empty: every sentence needs at least one word"),
         ([np.full((2, 3, 1), np.nan)], r"X\[0\] contains NaN or infinity"),
     ],

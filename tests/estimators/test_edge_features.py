@@ -143,5 +143,5 @@ def test_what_training_had_is_asked_for(model, interpreted_loops):
         model.predict(WORDS)
     with pytest.raises(ValueError, match="edge_features are there, but the model was fitted without"):
         ChainCRF(max_passes=1).fit(WORDS, TAGS).predict(WORDS, edge_features=BETWEEN)
-    with pytest.raises(TypeError, match="only ChainSVM and ChainCRF have features of transitions"):
+    with pytest.raises(TypeError, match="only ChainSVM and ChainCRF of order 1 have features of transitions"):
         KernelChainSVM().fit(X, Y, edge_features=Z)

@@ -165,6 +165,45 @@ def test_warm_starts(points):
     assert model.n_iter_ <= 10
 
 
+def test_complete_matchings_are_the_best_of_all(points, interpreted_loops, tmp_path):
+    X = [np.dstack([x[:2, :2], x[:2, :2] ** 2]) for x in points[0] if x.shape[1] > 1]
+    y = [[0, 1] if np.trace(x[:, :, 2]) < np.trace(x[:, ::-1, 2]) else [1, 0] for x in X]
+    model = MatchingSVM(C=10.0, complete=True, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    model.save(tmp_path / "a.model")
+    wide = [np.dstack([x, x**2]) for x in points[0] if x.shape[0] <= x.shape[1]]
+    predictions = load(tmp_path / "a.model").predict(wide)
+    results = zip(wide, predictions, model.predict_topk(wide, 4), model.decision_function(wide), strict=True)
+    for x, found, (best, scores), decision in results:
+        n, m = x.shape[:2]
+        every = [*naive.matchings(n, m, complete=True)]
+        parts = np.array([as_parts(matching, m)[:, :m] for matching in every])
+        values = (parts * (x @ model.coef_)).sum(axis=(1, 2))
+        assert np.array_equal(found, every[values.argmax()])
+        assert len(best) == min(4, len(every))
+        assert np.allclose(scores, np.sort(values)[::-1][:4], atol=1e-3)
+        assert np.allclose(decision, np.where(parts > 0, values[:, None, None], -np.inf).max(axis=0), atol=1e-3)
+    known = MatchingSVM(complete=True, random_state=0).fit(X, [[None, {0, 1}], *y[1:]])
+    assert known.predict(X[:1], allowed=[[None, 0]])[0].tolist() == [1, 0]
+
+
+def test_bad_complete_matchings():
+    square, tall = np.ones((2, 2, 1)), np.ones((2, 1, 1))
+    with pytest.raises(ValueError, match=r"X\[1\] has 2 left and 1 right nodes, but with complete=True every left one"):
+        MatchingSVM(complete=True).fit([square, tall], [[0, 1], [0, None]])
+    with pytest.raises(ValueError, match=r"y\[0\] leaves left node 1 without a link, but complete=True"):
+        MatchingSVM(complete=True).fit([square], [[0, -1]])
+    model = MatchingSVM(complete=True).fit([square], [[0, 1]])
+    with pytest.raises(ValueError, match=r"X\[0\] has 2 left and 1 right nodes"):
+        model.predict([tall])
+    with pytest.raises(ValueError, match=r"y\[0\] leaves left node 0 without a link"):
+        model.score([square], [[-1, 1]])
+    with pytest.raises(ValueError, match="choose_threshold is for models whose left nodes may have no link"):
+        model.choose_threshold([square], [[0, 1]])
+    with pytest.raises(ValueError, match=r"allowed\[0\] leaves no output of X\[0\]"):
+        model.predict([square], allowed=[[-1, None]])
+
+
 def test_probabilities_are_out_of_reach(points):
     with pytest.raises((TypeError, ValueError), match="LBFGS"):
         MatchingSVM(solver=LBFGS()).fit(*points)

@@ -52,6 +52,30 @@ def test_the_objective_is_the_one_that_is_documented(model):
     assert 0 <= model.certificate_.gap <= 1e-4 * value * (1 + 1e-9)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("model", [ChainSVM(C=0.7, dtype="float64", tol=1e-4), ChainCRF(C=0.7, tol=1e-4)], ids=repr)
+def test_weights_that_are_new_are_regularized_as_in_a_fit(model):
+    """As nothing is known of them: C is divided by 1 + m / n for the others alone."""
+    items, tags = [[["a"], ["b"]], [["b"], ["a", "b"]], [["a"], ["a"]]], [[0, 1], [1, 0], [0, 0]]
+    later, truth = [["c"], ["a", "c"]], (1, 1)
+    model.set_params(fit_intercept=False)
+    model.fit(items, tags)
+    prior = flat(model)
+    model.partial_fit([later], [truth])
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    row = np.array([[0, 0, 1], [1, 0, 1]])
+    values = np.array([score(path, row, model) + cost(path, truth, model) for path in np.ndindex(2, 2)])
+    top = values.max() if isinstance(model, ChainSVM) else np.logaddexp.reduce(values)
+    new = model.coef_.emissions[2]
+    change = np.delete(flat(model), [4, 5]) - prior
+    value = ((1 + 3) * change @ change + new @ new) / (2 * 0.7) + top - score(truth, row, model)
+    assert np.abs(new).min() > 0
+    assert np.isclose(model.certificate_.primal, value, rtol=1e-6)
+    assert 0 <= model.certificate_.gap <= 1e-4 * value * (1 + 1e-9)
+    by_steps = ChainSVM(solver="bcfw").fit(items, tags).partial_fit([later], [truth])
+    assert by_steps.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
 def flat(model):
     return np.append(model.coef_.emissions, model.coef_.transitions).copy()
 

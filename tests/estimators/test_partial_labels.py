@@ -250,7 +250,7 @@ def test_bad_input(make):
     ):
         with pytest.raises(ValueError, match=message):
             model.predict(X, allowed=allowed)
-    with pytest.raises(TypeError, match=r"y\[3\] must be a list of integers or of strings"):
+    with pytest.raises(ValueError, match=r"y must hold one label of each \w+ to compare predictions with"):
         model.score(X, [*y[:3], [None] * len(y[3]), *y[4:]])
 
 
@@ -339,7 +339,7 @@ def test_soft_labels_and_unknown_ones_of_one_sequence():
     X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[2, 1]]]
     y = [[{"a": 0.3, "b": 0.7}, "b", {"a", "c"}], ["c", "a"]]
     _, problem, weak = ChainCRF(dtype="float64")._learn(X, y)
-    objective = LatentObjective(weak, problem, 1.0, None, None, loss=find_loss("log"))
+    objective = LatentObjective(weak, problem, 1.0, loss=find_loss("log"))
     objective.pull_towards(weak.target)
     w = np.random.default_rng(0).normal(size=objective.n_weights)
     every = [{}, {}]
@@ -366,3 +366,11 @@ def test_what_pandas_does_not_know():
     assert np.array_equal(expected.log_likelihood(X, as_na), expected.log_likelihood(X, some))
     for a, b in zip(expected.predict(X, allowed=as_na), expected.predict(X, allowed=some), strict=True):
         assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("make", [ChainCRF, TreeCRF, GraphCRF])
+def test_where_any_label_agrees_nothing_is_learned(make):
+    X, y = make_data(make)
+    model = make().fit(X, [[{"a", "b", "c"}] * len(labels) for labels in y])
+    assert not model._w.any()
+    assert np.allclose([model.certificate_.primal, model.certificate_.gap], 0, atol=1e-6)

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from maxmargin import ChainCRF, ChainSVM
+from maxmargin import ChainCRF, ChainSVM, MulticlassSVM
 from maxmargin.data.sharding import Shards
 from maxmargin.estimators.foundation.fitting import prepare
 from maxmargin.solvers.objective.evaluation import Objective
@@ -87,13 +87,33 @@ def test_shards_that_cannot_be_trained_on(arguments, shards, y, message):
 def test_a_shard_that_changes_between_two_passes():
     reads = []
 
-    def read(k, shard):
-        reads.append(k)
+    def read(shard):
+        reads.append(shard)
         return shard if len(reads) <= 2 else shard._replace(X=[[["new"]]], y=[["z"]])
 
     shards = Shards.cut([[["a"]], [["b"], ["c"]]], [["x"], ["y", "x"]], n_shards=2)
     with pytest.raises(ValueError, match="Shard 0 has changed since it was read first"):
         ChainSVM().fit(shards.map(read))
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack"])
+def test_fits_on_shards_go_on_from_checkpoints(solver, tmp_path):
+    X, y, _ = chains(np.random.default_rng(0))
+    shards, lengths = Shards.cut(X, y, n_shards=2), []
+
+    def fit(max_passes, **options):
+        model = ChainSVM(solver=solver, max_passes=max_passes, tol=1e-9, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return model.fit(shards, **options)
+
+    whole = fit(24)
+    fit(12, checkpoint=(tmp_path / "run", 0))
+    resumed = fit(24, checkpoint=(tmp_path / "run", 0), callback=lambda trace: lengths.append(len(trace.primal)))
+    assert lengths[0] > 1  # as it did not start afresh
+    np.testing.assert_array_equal(resumed._w, whole._w)
+    np.testing.assert_array_equal(resumed.trace_.dual, whole.trace_.dual)
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if not str(case).startswith(("Kernel", "Deformable"))])
@@ -107,3 +127,18 @@ def test_every_estimator_takes_shards(case, interpreted_loops):
     assert model._w.shape == whole._w.shape
     assert model.certificate_.dual <= whole.certificate_.primal * (1 + 1e-6)
     assert whole.certificate_.dual <= model.certificate_.primal * (1 + 1e-6)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_predictions_of_shards_are_those_of_all_examples():
+    X, y, _ = chains(np.random.default_rng(0))
+    model = ChainCRF(tol=0.1).fit(X, y)
+    shards = Shards.cut(X, y, n_shards=2)
+    for name in ("predict", "decision_function", "predict_marginals", "predict_posterior", "predict_transitions"):
+        for found, expected in zip(getattr(model, name)(shards), getattr(model, name)(X), strict=True):
+            np.testing.assert_array_equal(found, expected)
+    rows, labels = np.eye(3)[[0, 1, 2, 0]], [0, 1, 2, 0]
+    classes = MulticlassSVM().fit(rows, labels)
+    assert classes.predict(Shards.cut(rows, labels, n_shards=2)).tolist() == classes.predict(rows).tolist()
+    with pytest.raises(TypeError, match="not be Shards: score one after the other"):
+        model.score(shards, None)

@@ -6,6 +6,7 @@ from maxmargin.testing import check_structure
 from tests.toy import STORAGES, random_chains
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("storage", "dtype"), STORAGES)
 def test_long_and_short_sequences_measure_directions_alike(storage, dtype):
     """Short sequences have a Gram matrix; in the long one forming X' D is cheaper."""

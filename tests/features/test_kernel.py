@@ -86,8 +86,8 @@ def test_sums_leave_the_scores_out():
     features, _ = small()
     weights = np.zeros((4, 12))
     spread_all.interpreted(features, weights, OFFSETS, np.ones((12, 2)), 1.0)
-    assert (weights[:2] == 1).all()
-    assert (weights[2:] == 0).all()
+    assert (weights[0::2] == 1).all()
+    assert (weights[1::2] == 0).all()
 
 
 def test_inner_products_and_norms():
@@ -101,7 +101,7 @@ def test_inner_products_and_norms():
     assert np.isclose(layout.inner(a, b), expected)
     assert 0 <= layout.squared_length(a) - layout.inner(a, a) < 1e-12
     model = layout.to_model(a)
-    assert np.array_equal(model, np.append(a[:24], a[48:]))
+    assert np.array_equal(model, np.append([a[:12], a[24:36]], a[48:]))
     again = layout.to_solver(model)
     layout.complete(again)
     assert np.array_equal(again, a)

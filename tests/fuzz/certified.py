@@ -32,6 +32,8 @@ def all_outputs(problem, i):
         return (np.array(y, np.int32) for y in itertools.product(*map(range, sizes)))
     if kind == "GraphCutProblem":
         return naive.labellings(problem.starts[i + 1] - problem.starts[i], 2)
+    if kind == "IndependentProblem":
+        return naive.labellings(problem.n_labels, 2)
     if kind in ("CandidateProblem", "MulticlassProblem"):
         return naive.labellings(1, part_sizes(problem)[i])
     if kind == "MatchingProblem":
@@ -47,6 +49,16 @@ def all_outputs(problem, i):
         n_words = int(problem.starts[i + 1] - problem.starts[i])
         options = problem.n_labels, problem.single_root, kind == "ProjectiveProblem"
         return naive.dependency_trees(n_words, *options)
+    if kind == "AlignmentProblem":
+        (m, n), warps = problem.sides[i], problem.warps
+        return (naive.alignment_row(links, m, n, warps) for links in naive.alignments(m, n, warps))
+    if kind == "SegmentProblem":
+        return naive.segmentations(problem.starts[i + 1] - problem.starts[i], problem.limits)
+    if kind == "SpanProblem":
+        n_words = int(problem.starts[i + 1] - problem.starts[i])
+        return (
+            naive.span_output(tree, n_words, problem.n_labels) for tree in naive.span_trees(n_words, problem.n_labels)
+        )
     return (np.array([problem.number(i, y)]) for y in itertools.product([0, 1], repeat=3))  # `tests.toy.Labels`
 
 
@@ -170,11 +182,9 @@ def explicit(problem, *models):
     for model in models:
         coefficients = np.zeros((n, n_labels))
         coefficients[model.support_] = model.coef_.dual
-        weights.append(np.append(rows.T @ coefficients, model.coef_.transitions))
-    linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(len(problem.starts), -1)))
-    names = ("supervision", "penalty", "end_penalty")
-    in_double = {name: in_precision(getattr(problem, name), float) for name in names}
-    return problem._replace(features=linear, n_features=n, **in_double), weights
+        weights.append(np.append(rows.T @ coefficients, model._w[model.coef_.dual.size :]))
+    linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(n_examples(problem), -1)))
+    return in_precision(problem._replace(features=linear, n_features=n), float), weights
 
 
 def whole_gram(features):

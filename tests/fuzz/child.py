@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from maxmargin import ProblemModel
+from maxmargin.estimators.syntax.span_models import SpanModel
 from maxmargin.runtime import interpreted
 from tests.fuzz.certified import false_certificate
 from tests.fuzz.hostile import attempt
@@ -86,12 +87,14 @@ def are_marginals(predicted, model) -> bool:
     """Whether probabilities are within [0, 1], and those of labels add up to 1; own parts may be any numbers."""
     if isinstance(model, ProblemModel):
         return all(np.isfinite(p).all() for p in predicted)
-    add_up = np.ndim(getattr(model, "classes_", None)) == 1  # not those of several labels
-    if hasattr(model, "projective"):  # of a word: its head, and the label of the arc if there is one
+    is_of_spans = isinstance(model, SpanModel)  # of which a tree has some, with a label each
+    add_up = np.ndim(getattr(model, "classes_", None)) == 1 and not is_of_spans  # nor do those of several labels
+    if hasattr(model, "projective") or hasattr(model, "max_length"):  # of words: heads, places, and labels
         predicted = [np.reshape(p, (len(p), -1)) for p in predicted]
     return all(
         (np.asarray(p) >= -1e-6).all()
         and (np.asarray(p) <= 1 + 1e-4).all()
+        and (not is_of_spans or (np.sum(p, axis=-1) <= 1 + 1e-4).all())
         and (not add_up or np.allclose(np.sum(p, axis=-1), 1, atol=1e-3))
         for p in predicted
     )

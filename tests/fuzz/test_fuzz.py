@@ -43,7 +43,7 @@ def test_false_certificates_are_found(interpreted_loops):
             assert "is certified" in (found := false_certificate(model, X, y, None, model)) or "bound" in found, name
 
 
-@pytest.mark.parametrize("n_inputs", [80, pytest.param(N_INPUTS, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_inputs", [40, pytest.param(N_INPUTS, marks=pytest.mark.long)])
 def test_hostile_inputs(n_inputs):
     outcomes: dict[int, str] = {}
     while len(outcomes) < n_inputs:

@@ -21,7 +21,7 @@ def tagged():
     return [np.eye(3)[[tags.index(tag) for tag in row]] + rng.normal(size=(4, 3)) for row in y], y
 
 
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", [name for name in METRICS if name != "bracket_f1"])
 def test_scorers_choose_models(tagged, name):
     X, y = tagged
     search = GridSearchCV(ChainCRF(tol=0.1), {"C": [0.1, 1.0]}, scoring=get_scorer(name), cv=2).fit(X, y)
@@ -60,7 +60,7 @@ def test_paths_and_other_models_have_scores(tagged):
 def test_bad_scoring(tagged):
     X, y = tagged
     for scoring in ("f1", 3, ["entity_f1"]):
-        with pytest.raises(ValueError, match=r"^scoring must be one of entity_f1, .* or a function of .*, not .*\.$"):
+        with pytest.raises(ValueError, match=r"^scoring must be one of .*entity_f1, .* or a function of .*, not .*\.$"):
             ChainCRF(scoring=scoring).fit(X, y)
     with pytest.raises(ValueError, match=r"^scoring must be one of"):
         get_scorer("f1")

@@ -33,6 +33,8 @@ def test_sequences_are_read_as_before(interpreted_loops):
 def test_taggers_tag_as_before(interpreted_loops):
     tagger = maxmargin.load(FOLDER / "tagger.model")
     assert tagger.predict([["Bob", "lives", "in", "Rome"]]) == [["B-PER", "O", "O", "B-LOC"]]
+    (names,) = tagger.features_.transform([["Bob"]])[0]
+    assert {"prefix=B", "suffix=b"} <= {*names}  # in lower case since
 
 
 @pytest.mark.parametrize(

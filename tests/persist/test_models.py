@@ -398,5 +398,5 @@ def test_encoders_know_the_number_of_weights():
     for name in CASES:
         model, X, y, _ = make(name)
         task = model._encode(X, y)
-        encoder, w = task.encoder.fitted(new_weights(task.problem))
+        encoder, w = task.encoder.fitted(task.layout.to_model(new_weights(task.problem)))
         assert encoder.n_weights == w.size, name

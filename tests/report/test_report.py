@@ -1,25 +1,26 @@
 """The page of a tagger: its numbers are those of the metrics, its text only shows, and nothing else can run."""
 
-import base64
-import hashlib
+import errno
 import json
+import os
 import re
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin import Tagger
+from maxmargin import ChainCRF, Tagger
 from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.markup import as_json, tag
-from maxmargin.inspection import Contribution, Explanation
-from maxmargin.metrics import bootstrap, entity_curve, entity_report
+from maxmargin.inspection import Contribution, Explanation, strongest_features
+from maxmargin.metrics import bootstrap, compare_taggings, entity_curve, entity_report, reliability
 from maxmargin.report.entity_errors import ALL, RIGHT, count_errors, judge_entities
-from maxmargin.report.tagged_sentences import reasons
+from maxmargin.report.tagged_sentences import MOST_EXPLAINED, reasons
+from maxmargin.text import Corpus, check_data, convert_tags
 from maxmargin.text.schemes import Entity
 from tests.cli.conftest import input_error, run
+from tests.pages import Elements, check_page
 from tests.sentences import column_text, tagged_sentences
 
 SENTENCES = tagged_sentences()
@@ -40,36 +41,20 @@ def entities(drawn):
     return found
 
 
-class Elements(HTMLParser):
-    def __init__(self, page):
-        super().__init__()
-        self.scripts, self.styles, self.at, self.tags = [], [], None, []
-        self.feed(page)
-
-    def handle_starttag(self, name, attributes):
-        self.tags.append((name, dict(attributes)))
-        self.at = {"script": self.scripts, "style": self.styles}.get(name)
-        if self.at is not None:
-            self.at.append("")
-
-    def handle_endtag(self, name):
-        self.at = None
-
-    def handle_data(self, text):
-        if self.at is not None:
-            self.at[-1] += text
-
-
 @pytest.fixture(scope="module")
 def tagger():
     return Tagger().fit(X[:12], Y[:12])
 
 
 @pytest.fixture(scope="module")
-def page(tagger, tmp_path_factory):
+def other():
+    return Tagger().fit(X[:4], Y[:4])
+
+
+@pytest.fixture(scope="module")
+def page(tagger, other, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "fit.html"
     hostile = [[*X, *HOSTILE], [*Y, ["O"] * 5]]
-    other = Tagger().fit(X[:4], Y[:4])
     tagger.report(path, *hostile, train=(X[:12], Y[:12]), others={"<small>": other}, command="maxmargin train <x>")
     return path
 
@@ -104,9 +89,119 @@ def test_the_numbers_are_those_of_the_metrics(tagger, page):
         p = [marginals[i][t, classes.index(one)] for t, one in enumerate(predicted[i])]
         assert np.allclose(sentence["p"], p, atol=6e-4)
         for t, why in sentence["why"].items():
-            assert why == json.loads(json.dumps(reasons(tagger.explain(test[i], int(t), tags[i][int(t)]))))
+            assert why == json.loads(json.dumps(reasons(tagger.explain(test[i], int(t), rival_of(sentence, int(t))))))
     curve = entity_curve(tags, tagger.predict_entities(test))
     assert np.allclose(data["curve"], np.stack(curve, axis=1), atol=1e-4)
+
+
+def rival_of(sentence, t):
+    """What a tag is compared with: the true one or, if it is right, the runner-up."""
+    return None if sentence["y"][t] == sentence["z"][t] else sentence["y"][t]
+
+
+def lines_of(text, name):
+    """The points of the curves of the figure of this name."""
+    (drawn,) = re.findall(rf'<svg[^>]*aria-label="{name}"[^>]*>(.*?)</svg>', text)
+    return [
+        np.array([point.split(",") for point in line.split()], float) for line in re.findall('points="(.*?)"', drawn)
+    ]
+
+
+def assert_drawn(lines, curves):
+    """Assert that pixels are linear in numbers, the same way for all curves, but for rounding to tenths of a pixel."""
+    for axis in (0, 1):
+        pixels, numbers = np.concatenate(lines)[:, axis], np.concatenate([curve[axis] for curve in curves])
+        slope, shift = np.polyfit(numbers, pixels, 1)
+        np.testing.assert_allclose(slope * numbers + shift, pixels, atol=0.2)
+        assert abs(slope) * np.ptp(numbers) > 100
+
+
+def test_the_verdict_and_the_curve_are_those_of_the_fit(tagger, page):
+    text, trace = page.read_text(), tagger.trace_
+    assert f"{tagger.status_.name}</strong>: {tagger.status_.value}." in text
+    assert f"What is proven of its weights: {tagger.certificate_}." in text
+    found = Elements(text)
+    assert found.row("weights") == [f"{tagger.model_._w.size:,}"]
+    seed = tagger.model_.random_state
+    assert found.row("training") == [f"{trace.seconds[-1]:.1f} s, {trace.passes[-1]:.4g} passes, seed {seed}"]
+    assert found.row("command") == ["maxmargin train <x>"]
+    drawn = lines_of(text, "Objective and its lower bound by passes")
+    x = np.log10(trace.passes)
+    assert_drawn(drawn, [(x, np.log10(trace.primal)), (x, np.log10(trace.dual))])
+
+
+def test_the_numbers_of_sentences_and_weights_are_those_of_the_tagger(tagger, other, page):
+    text = page.read_text()
+    data, test = json.loads(Elements(text).scripts[0]), [*X, *HOSTILE]
+    marginals, readings, beside = tagger.predict_marginals(test), tagger.predict_topk(test, 3), other.predict(test)
+    classes = tagger.classes_.tolist()
+    assert data["classes"] == classes
+    assert [sentence["loss"] for sentence in data["sentences"]] == sorted(
+        (sentence["loss"] for sentence in data["sentences"]), reverse=True
+    )
+    for sentence in data["sentences"]:
+        table, (best, scores) = marginals[sentence["i"]], readings[sentence["i"]]
+        for t, likely in enumerate(sentence["q"]):
+            assert [p for _, p in likely] == pytest.approx(np.sort(table[t])[::-1][: len(likely)].tolist(), abs=6e-4)
+            assert [p for _, p in likely] == pytest.approx([table[t, k] for k, _ in likely], abs=6e-4)
+        p = [table[t, classes.index(true)] for t, true in enumerate(sentence["y"])]
+        assert sentence["loss"] == pytest.approx(-np.log(p).sum(), abs=1e-3)
+        assert sentence["k"] == best
+        assert sentence["s"] == pytest.approx(scores - scores[0], abs=1e-3)
+        assert sentence["o"] == [beside[sentence["i"]]]
+        for t, why in sentence["why"].items():
+            found = tagger.explain(test[sentence["i"]], int(t), rival_of(sentence, int(t)))
+            assert (why["tag"], why["rival"]) == (found.label, found.rival)
+            assert why["margin"] == pytest.approx(found.margin, abs=1e-4)
+            added = sum(value for _, value in why["of"]) + why["rest"][1]
+            assert added == pytest.approx(found.margin, abs=1e-3)
+    words = [(sentence, t) for sentence in data["sentences"] for t in range(len(sentence["w"]))]
+    assert sum(len(sentence["why"]) for sentence in data["sentences"]) == min(MOST_EXPLAINED, len(words))
+    assert all(str(t) in sentence["why"] for sentence, t in words if rival_of(sentence, t))
+    for name, _, features in data["features"]:
+        wanted = strongest_features(tagger.model_, name, len(features))
+        assert [of for of, _ in features] == [one.of[:100] for one in wanted]
+        assert [weight for _, weight in features] == pytest.approx([one.weight for one in wanted], abs=1e-4)
+    cells = {(a, b): told for a, b, told in re.findall(r"<title>(\S+) → (\S+): (.*?)</title>", text)}
+    for a, row in zip(classes, tagger.model_.coef_.transitions, strict=True):
+        for b, weight in zip(classes, row, strict=True):
+            is_allowed = not (b.startswith("I-") and a[2:] != b[2:])
+            assert cells[a, b] == (f"{weight:+.2f}" if is_allowed else "ruled out")
+
+
+def test_the_numbers_of_errors_of_others_and_of_probabilities_are_those_of_the_metrics(tagger, other, page):
+    text, test, tags = page.read_text(), [*X, *HOSTILE], [*Y, ["O"] * 5]
+    predicted, beside, found = tagger.predict(test), other.predict(test), Elements(text)
+    score = entity_report(tags, predicted).overall
+    missed, spurious, boundary, kind = (int(n) for n in found.row("all")[-4:])
+    assert found.row("all")[3:6] == [str(n) for n in score]
+    assert (missed + boundary + kind, spurious + boundary + kind) == (
+        score.n_true - score.n_right,
+        score.n_predicted - score.n_right,
+    )
+    wanted = compare_taggings(tags, beside, predicted)
+    scores = [str(wanted.second), str(wanted.first), str(wanted.difference), f"{wanted.p_value:.3f}"]
+    assert found.row("<small>")[:4] == scores
+    calibration = reliability(tags, tagger.predict_marginals(test), tagger.classes_)
+    is_known = np.isfinite(calibration.accuracy)
+    points = calibration.confidence[is_known], calibration.accuracy[is_known]
+    assert_drawn(lines_of(text, "Calibration of tags"), [([0, 1], [0, 1]), points])
+    health = check_data({"train": (X[:12], Y[:12]), "test": (test, tags)})
+    rows = [row[1:4] for row in found.rows if row and row[0] in ("error", "warning", "note")]
+    assert rows == [[one.part, f"{one.n:,}", one.what] for one in health.findings]
+
+
+@pytest.mark.parametrize("options", [{"threshold": 0.99}, {"inside": "IOBES"}, {"two_stages": True}])
+def test_taggers_of_all_kinds_have_a_page(options, tmp_path):
+    tagger = Tagger(model=ChainCRF(), **options).fit(X[:6], Y[:6])
+    odd = Corpus([*X[:8], ["Rome", "Ann", "Ann"]], [*range(3)] * 3)
+    tags = [*Y[:8], ["B-LOC", "I-LOC", "B-NEW"]]
+    tagger.report(tmp_path / "a.html", odd, convert_tags(tags, "BILOU"))
+    text = (tmp_path / "a.html").read_text()
+    assert str(bootstrap(tags, tagger.predict(odd))) in text
+    data = json.loads(check_page(text).scripts[0])
+    assert {sentence["i"]: sentence["y"] for sentence in data["sentences"]} == dict(enumerate(tags))
+    assert all(sentence["z"] == tagger.predict(odd)[sentence["i"]] for sentence in data["sentences"])
 
 
 def test_contributions_add_up():
@@ -117,18 +212,8 @@ def test_contributions_add_up():
 
 def test_text_of_data_only_shows(page):
     text = page.read_text()
-    elements = Elements(text)
-    assert len(elements.scripts) == 2
+    elements = check_page(text)
     assert "alert(1)" not in elements.scripts[1]
-    (policy,) = [given["content"] for name, given in elements.tags if given.get("http-equiv")]
-    assert policy.startswith("default-src 'none'")
-    for content in (elements.styles[0], elements.scripts[1]):
-        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
-        assert f"'sha256-{digest}'" in policy
-    assert not any(key.startswith("on") or key == "style" for _, given in elements.tags for key in given)
-    assert not re.search(r"https?://", text)
-    ids = [given["id"] for _, given in elements.tags if "id" in given]
-    assert len(ids) == len({*ids})
     assert len(text) < 1e6
 
 
@@ -156,6 +241,8 @@ def test_what_cannot_be_reported(tagger, tmp_path):
         tagger.report(tmp_path / "a.html", [["a", "b"]], [["O"]])
     with pytest.raises(FileNotFoundError, match="its folder does not exist"):
         tagger.report(tmp_path / "no" / "a.html", X, Y)
+    with pytest.raises(ValueError, match=r"y\[0\] has 'NOUN' at position 1, but tags are O, or one of B, I"):
+        tagger.report(tmp_path / "a.html", [["a", "b"]], [["O", "NOUN"]])
     assert not [*tmp_path.iterdir()]
 
 
@@ -169,5 +256,29 @@ def test_the_command(tagger, tmp_path):
     assert (code, out) == (0, "")
     assert "The page is" in err
     assert "b.model" in target.read_text()
-    error = input_error("report", tmp_path / "a.model", tmp_path / "test.txt", "-o", tmp_path / "test.txt")
-    assert "test.txt" in error
+    for name in ("test.txt", "a.model", "b.model"):  # none of which is written over
+        files = tmp_path / "a.model", tmp_path / "test.txt", tmp_path / "b.model"
+        error = input_error("report", *files, "-o", tmp_path / name)
+        assert f"would take the place of {tmp_path / name}" in error
+
+
+def test_files_of_other_tags(tagger, tmp_path, monkeypatch):
+    tagger.save(tmp_path / "a.model")
+    target, tags = tmp_path / "fit.html", tmp_path / "test.txt"
+    command = "report", tmp_path / "a.model", tags, "-o", target
+    tags.write_text("Ann S-PER\nran O\n\nthe O\nBig B-NEW\nNews I-LOC\n")  # NEW is not known, I-LOC breaks rules
+    code, _, err = run(*command)
+    assert (code, "line 6" in err) == (0, True), err
+    data = json.loads(Elements(target.read_text()).scripts[0])
+    assert sorted(sentence["y"] for sentence in data["sentences"]) == [["B-PER", "O"], ["O", "B-NEW", "B-LOC"]]
+    assert "tags that break the rules" in target.read_text()
+    tags.write_text("Ann NNP\nran VB\n")
+    assert "line 1: the sentence has 'NNP'" in input_error(*command)
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = target.read_text()
+    monkeypatch.setattr(os, "replace", refuse)
+    assert "cannot be written: No space left on device." in input_error("report", tmp_path / "a.model", "-o", target)
+    assert target.read_text() == before

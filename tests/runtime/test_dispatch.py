@@ -201,6 +201,7 @@ def project(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_a_second_process_hits_the_cache_unless_another_file_was_edited(project):
     """The entry of the edited code takes the place of the older one."""
     cache = project / "cache"
@@ -298,6 +299,7 @@ USE = """
 """
 
 
+@pytest.mark.long
 def test_an_unimportable_class_breaks_nobody_else(tmp_path):
     (tmp_path / "shared.py").write_text(textwrap.dedent(SHARED_KERNEL))
     (tmp_path / "gone.py").write_text(textwrap.dedent(CLASS.format(name="Gone", factor=2)))

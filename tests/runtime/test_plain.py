@@ -95,6 +95,7 @@ def test_where_numba_has_changed_loops_are_compiled_by_plain_njit(folder, what):
     assert warnings.count("is not as maxmargin knows it") == 1
 
 
+@pytest.mark.long
 def test_plain_njit_is_cached_and_an_edit_is_noticed(folder):
     plain = {"MAXMARGIN_PLAIN_NUMBA": "1"}
     for _ in range(2):

@@ -490,7 +490,7 @@ def test_frank_wolfe_steps_keep_active_sets_where_mean_parts_are_large(monkeypat
     for method in (BCFW(), BCFW(averaging=True)):
         by_means = method.solve(problem, 5.0, **options)
         with monkeypatch.context() as patch:
-            patch.setattr("maxmargin.solvers.block_coordinate.bcfw.MOST_BYTES", 0)
+            patch.setattr("maxmargin.solvers.block_coordinate.block_state.MOST_BYTES", 0)
             by_sets = method.solve(problem, 5.0, **options)
             more = method.solve(problem, 5.0, start=by_means.dual, **options)
         assert not by_sets.dual.means.values.size

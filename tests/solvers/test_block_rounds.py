@@ -8,9 +8,9 @@ from sklearn.datasets import load_digits
 
 from maxmargin import MulticlassSVM
 from maxmargin.execution import step_rounds
-from maxmargin.execution.meeting import GOING, LOOK, SIGMA, adapt, end_round, new_pace
+from maxmargin.execution.meeting import GOING, LOOK, SIGMA, adapt, end_round, gain_of, new_pace
 from maxmargin.execution.runner import Runner
-from maxmargin.execution.step_rounds import StepRounds, add_changes, count_ranges
+from maxmargin.execution.step_rounds import StepRounds, count_ranges
 from maxmargin.losses import NAMED
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers import BCFW, LBFGS, ExponentiatedGradient
@@ -161,14 +161,11 @@ def test_one_range_where_threads_do_not_help(problem, monkeypatch):
 
 def test_sigma_rises_where_ranges_undo_each_other_and_falls_where_they_do_not():
     pace = new_pace(n_ranges=2)
-    same = [np.array([1.0, 0.0]), np.array([1.0, 0.0])]
-    w = np.zeros(2)
-    for _ in range(20 * LOOK):  # changes that both make, of which each predicts to gain 1/4
-        w = add_changes(w, same, [0.25, 0.25], pace, 1.0)
+    for _ in range(20 * LOOK):  # both make the same change, of length 1, and each predicts to gain 1/4
+        adapt(pace, gain_of(0.5, pace[SIGMA], 1.0, 2.0, 4.0), 0.5, 2, 1)
     assert 1.8 <= pace[SIGMA] <= 2.0
-    assert np.array_equal(w, [40.0 * LOOK, 0.0])
-    for _ in range(100 * LOOK):
-        add_changes(w, [np.array([1.0, 0.0]), np.array([0.0, 1.0])], [0.5, 0.5], pace, 1.0)
+    for _ in range(100 * LOOK):  # changes at right angles
+        adapt(pace, gain_of(1.0, pace[SIGMA], 1.0, 2.0, 2.0), 1.0, 2, 1)
     assert pace[SIGMA] < 1.8
     before = pace[SIGMA]
     for _ in range(LOOK):

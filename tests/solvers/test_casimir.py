@@ -39,6 +39,7 @@ def follow(monkeypatch, solver, problem, C, max_passes):
     return steps
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schedule", ["constant", "adaptive"])
 @pytest.mark.parametrize("C", [0.5, np.inf])
 def test_theorem_16_holds_along_the_run(monkeypatch, problem, schedule, C):

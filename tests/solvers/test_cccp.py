@@ -198,7 +198,9 @@ def test_it_begins_with_the_examples_that_are_known():
 def test_known_examples_of_no_weight_are_nothing_to_begin_with():
     toy, weak, _ = partial_candidates(10, 5, 3, share=0.7, n_known=5)
     weight = 1.0 * weak.is_weak
-    rounds = Rounds(CCCP(annealing=0.0), Run(LatentObjective(weak, toy, C, weight, None), Limits(0.1, 0.0, 100, None)))
+    rounds = Rounds(
+        CCCP(annealing=0.0), Run(LatentObjective(weak, toy, C, sample_weight=weight), Limits(0.1, 0.0, 100, None))
+    )
     assert rounds._first_weights().any()
 
 
@@ -216,7 +218,7 @@ def test_half_of_the_examples_unknown_as_a_whole():
 def test_completions_take_over_the_weights_of_old_ones():
     """Where an old one has all the weight, the weights of the model stay where they are."""
     toy, weak, sets = partial_candidates(8, 4, 6, share=0.8)
-    objective = LatentObjective(weak, toy, C, None, None)
+    objective = LatentObjective(weak, toy, C)
     before = Blocks(np.zeros(8, np.int32), np.arange(9))
     after = Blocks(np.array([np.flatnonzero(s)[-1] for s in sets], np.int32), np.arange(9))
     point = DualPoint(no_means(objective.runner.part_sizes, float), sets_of(before))
@@ -240,7 +242,7 @@ def test_an_oracle_that_misses_the_best_completion_keeps_the_old_one():
     toy, _, sets = partial_candidates(10, 5, 4)
     only_first = [np.arange(5) == np.flatnonzero(s)[-1] for s in sets]
     blind = Consistent(toy, sets, max_sees=only_first)
-    objective = LatentObjective(Weak(blind), toy, C, None, None)
+    objective = LatentObjective(Weak(blind), toy, C)
     w = np.random.default_rng(0).normal(size=4)
     outputs = objective.new_outputs()
     found = objective.complete(w, outputs)

@@ -280,6 +280,7 @@ def fit_and_tell(name, data, path, found):
     os.rename(f"{found}.npy", found)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="there is no fork")
 @pytest.mark.parametrize("name", KILLED)
 def test_killed_at_any_moment(name, words, path):

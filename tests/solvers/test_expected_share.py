@@ -33,7 +33,7 @@ def weak_chains(seed=0, share=SHARE, dtype=np.float64):
 
 
 def objective_of(problem, weak, weight=None):
-    return TiltedObjective(weak, problem, C, weight, 1, loss=find_loss("log"))
+    return TiltedObjective(weak, problem, C, sample_weight=weight, n_jobs=1, loss=find_loss("log"))
 
 
 def tables(problem, w, allowed):

@@ -254,6 +254,7 @@ CASES = [
 PUBLISHED = partial(IDAL, order="uniform", multipliers="global")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [IDAL, PUBLISHED, GDMM, partial(GDMM, active="factors")])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_equals_an_independent_qp(case, method):
@@ -283,6 +284,7 @@ def test_equals_an_independent_qp(case, method):
     assert np.allclose(dual.w(point.means), result.w, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [SoftSDCA, SoftBCFW])
 @pytest.mark.parametrize("case", [CASES[0], CASES[1], CASES[4]], ids=str)
 def test_soft_constraints_equal_an_independent_qp(case, method):

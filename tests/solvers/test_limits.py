@@ -10,7 +10,7 @@ from maxmargin import CandidateSVM
 from maxmargin.losses import NAMED
 from maxmargin.solvers import LBFGS, SGD, SVRG, Auto, Casimir, FrankWolfe, NSlack, OneSlack
 from maxmargin.solvers.batch.one_slack import OutputCache
-from maxmargin.solvers.block_coordinate.bcfw import BlockState
+from maxmargin.solvers.block_coordinate.block_state import BlockState
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.trace import Status
 from tests.toy import Candidates

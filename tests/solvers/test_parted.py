@@ -15,7 +15,7 @@ from maxmargin.solvers import (
 )
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.parted.parted_objective import PartedObjective
-from maxmargin.solvers.parted.portions import LocalPortions, Portion
+from maxmargin.solvers.parted.portions import LocalPortions, Portion, Portions
 from maxmargin.trace import Status
 from tests.toy import Candidates
 
@@ -49,6 +49,22 @@ def in_portions(cuts, dtype=float):
     return LocalPortions(
         [Portion(Told([PHI[i] for i in piece], [COSTS[i] for i in piece], dtype), WEIGHT[piece]) for piece in pieces]
     )
+
+
+class Elsewhere(Portions):
+    """Portions that are at hand, but do not say so: solvers ask them as those of a cluster."""
+
+    def __init__(self, near):
+        self.near, self.sizes, self.like = near, near.sizes, near.like
+
+    def each(self, *args, **options):
+        return self.near.each(*args, **options)
+
+    def keep(self, *args, **options):
+        return self.near.keep(*args, **options)
+
+    def identity(self):
+        return self.near.identity()
 
 
 @pytest.mark.parametrize(("solver", "loss"), SOLVERS, ids=str)

@@ -146,6 +146,7 @@ SOME_BOXES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("interpreted_loops")
 @pytest.mark.parametrize(("lower", "upper"), SOME_BOXES, ids=["box", "without zero", "half"])
 @pytest.mark.parametrize("accuracy", [{"eps": EPS}, {"tol": 0.1}], ids=str)

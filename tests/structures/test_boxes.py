@@ -95,6 +95,7 @@ def exhaustive(problem, theta, boxes):
     return np.array([call(score_output, 0, theta, y) for y in boxes])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight", [0.0, 1.0, 30.0])
 @pytest.mark.parametrize("shift", [-3.0, -0.3, 0.0, 3.0])  # from all negative to all positive
 def test_large_grids(large, weight, shift):

@@ -15,6 +15,8 @@ from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
 from tests.toy import METHODS, STORAGES, random_rows, tolerance
 
+pytestmark = pytest.mark.usefixtures("loops_either_way")
+
 
 def make_candidates(rng, sizes, storage="dense", dtype="float64", integer=False):
     rows, ends = random_rows(rng, sum(sizes), storage, integer), np.cumsum(sizes)

@@ -73,6 +73,7 @@ def test_sums_equal_those_in_logarithms(seed, length, n_labels, dtype, scale, ha
     check(length, n_labels, dtype, scale, has_ties, np.random.default_rng(seed))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [3.0, 1e4])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_twenty_thousand_positions(dtype, scale):

@@ -9,6 +9,8 @@ from maxmargin import BCFW, FrankWolfe, Status
 from maxmargin.encode.pose_encoder import DeformableEncoder
 from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
+    add_output,
+    exp_oracle,
     max_marginals,
     max_oracle,
     new_weights,
@@ -18,14 +20,19 @@ from maxmargin.problem import (
     topk_oracle,
     workspace,
 )
+from maxmargin.runtime import interpreted
+from maxmargin.structures.poses import pose_sums
 from maxmargin.structures.poses.distance_transform import new_transform_work, transform_grid
 from maxmargin.testing import Caller, check_structure
 from tests import naive
 
+pytestmark = pytest.mark.usefixtures("loops_either_way")
+
+VARIANTS = [{"image_types": True}, {"both_ways": True}, {"image_types": True, "both_ways": True}]
 EDGES = {1: [], 2: [(1, 0)], 3: [(1, 0), (1, 2)], 4: [(2, 1), (0, 3)]}  # the last is a forest
 
 
-def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64", integer=False):
+def make_problem(rng, shapes, n_joints=3, n_types=2, dtype="float64", integer=False, **more):
     """Random features and poses; `integer` data gives many ties."""
 
     def draw(size):
@@ -34,7 +41,7 @@ def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64"
     X = [draw((*shape, 2)) for shape in shapes]
     n = len(shapes)
     y = [[rng.integers(0, (w, h)) for _ in range(n_joints)] for h, w in shapes]
-    skeleton = {"edges": EDGES[n_joints] if edges is None else edges, "n_types": n_types, "reference": None}
+    skeleton = {"edges": EDGES[n_joints], "n_types": n_types, "reference": None, **more}
     weights = n_joints * rng.random((n, n_joints))
     problem = DeformableEncoder.learn(X, y, dtype=dtype, joint_weight=weights, **skeleton).problem
     if integer:
@@ -44,11 +51,11 @@ def make_problem(rng, shapes, n_joints=3, n_types=2, edges=None, dtype="float64"
 
 
 def all_poses(problem):
-    n_joints, (n_edges, n_types, _) = problem.supervision.joint_cost.shape[1], problem.anchor.shape
+    n_joints, (n_arcs, n_types, _) = problem.supervision.joint_cost.shape[1], problem.anchor.shape
     sizes = np.diff(problem.starts)
 
     def outputs(i):
-        ranges = [range(sizes[i])] * n_joints + [range(n_types)] * n_edges
+        ranges = [range(sizes[i])] * n_joints + [range(n_types)] * n_arcs
         return [np.array(y, np.int32) for y in itertools.product(*ranges)]
 
     return outputs
@@ -59,6 +66,14 @@ def test_oracles_equal_enumeration():
     check_structure(problem, all_poses(problem), k=7)
 
 
+@pytest.mark.parametrize("more", VARIANTS, ids=str)
+def test_types_that_depend_on_the_image_and_springs_both_ways(more):
+    for shapes in [(2, 2), (1, 1), (1, 3)], [(3, 1), (1, 2)]:
+        problem = make_problem(np.random.default_rng(0), shapes, 2, integer=len(shapes) == 2, **more)
+        with interpreted():
+            check_structure(problem, all_poses(problem), k=7)
+
+
 @given(
     seed=st.integers(0, 10**6),
     shapes=st.lists(st.sampled_from([(1, 1), (1, 3), (2, 1), (2, 2)]), min_size=2, max_size=3),
@@ -66,10 +81,12 @@ def test_oracles_equal_enumeration():
     n_types=st.integers(1, 2),
     k=st.integers(1, 40),
     integer=st.booleans(),
+    more=st.sampled_from([{}, *VARIANTS]),
 )
 @pytest.mark.long
-def test_random_poses(seed, shapes, n_joints, n_types, k, integer):
-    problem = make_problem(np.random.default_rng(seed), shapes, n_joints, n_types, integer=integer)
+def test_random_poses(seed, shapes, n_joints, n_types, k, integer, more):
+    n_types = 1 if n_joints == 4 and more else n_types  # to be enumerated
+    problem = make_problem(np.random.default_rng(seed), shapes, n_joints, n_types, integer=integer, **more)
     check_structure(problem, all_poses(problem), random_state=seed, k=k)
 
 
@@ -95,6 +112,39 @@ def test_hidden_types_make_no_output_of_their_own(integer, is_compiled):
         np.testing.assert_allclose([best[cells] for cells in found], values[:count], atol=1e-9)
         reached = [score_output(problem, i, theta, y) for y in outputs[:count]]
         np.testing.assert_allclose(reached, values[:count], atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1.0, 60.0, 3e3])
+def test_sums_of_scores_far_apart(far):
+    """By products, where these are safe, and by logarithms."""
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, [(2, 3), (3, 2)])
+    with interpreted():
+        for i in range(2):
+            theta = far * rng.normal(size=part_sizes(problem)[i])
+            every = all_poses(problem)(i)
+            parts = np.zeros((len(every), theta.size))
+            for y, row in zip(every, parts, strict=True):
+                add_output(problem, i, y, 1.0, row)
+            mu = np.zeros(theta.size)
+            log_z = exp_oracle(problem, i, theta, mu, workspace(problem, 1))
+            values = parts @ theta
+            assert np.isclose(log_z, np.logaddexp.reduce(values), rtol=1e-12)
+            np.testing.assert_allclose(mu, np.exp(values - log_z) @ parts, atol=1e-8)
+
+
+def test_logarithms_are_the_same_sums(monkeypatch):
+    rng = np.random.default_rng(0)
+    problem = make_problem(rng, [(4, 5), (1, 1)])
+    theta, means = rng.normal(size=part_sizes(problem)[0]), []
+    with interpreted():
+        for least, most in ((1e-150, 300.0), (np.inf, -np.inf)):
+            monkeypatch.setattr(pose_sums, "LEAST_SUM", least)
+            monkeypatch.setattr(pose_sums, "LOG_MOST", most)
+            mu = np.zeros(theta.size)
+            means.append(np.append(mu, exp_oracle(problem, 0, theta, mu, workspace(problem, 1))))
+            means[-1][:-1] = mu
+    np.testing.assert_allclose(*means, rtol=1e-10)
 
 
 # --- distance transforms --------------------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from maxmargin.testing import Caller, check_structure
 from tests.structures.test_chain import all_labellings
 from tests.toy import random_chains
 
+pytestmark = pytest.mark.usefixtures("loops_either_way")
+
 
 def with_edges(base, rng, n_edge_features=2, integer=False):
     """A problem of chains with features of transitions, the constant one first."""
@@ -21,12 +23,12 @@ def with_edges(base, rng, n_edge_features=2, integer=False):
     table = rng.normal(size=(edge_starts[-1], n_edge_features))
     table = np.hstack([np.ones((len(table), 1)), table.round() if integer else table])
     shared = {name: getattr(base, name) for name in EdgeChainProblem._fields if name in base._fields}
-    return EdgeChainProblem(
-        edge_features=row_features(Rows(table, edge_starts), base.penalty.dtype, with_grams=True),
-        edge_starts=edge_starts,
-        n_edge_features=1 + n_edge_features,
-        **shared,
-    )
+    shared |= {
+        "edge_features": row_features(Rows(table, edge_starts), base.penalty.dtype, with_grams=True),
+        "edge_starts": edge_starts,
+        "n_edge_features": 1 + n_edge_features,
+    }
+    return EdgeChainProblem(**shared)
 
 
 def test_oracles_equal_enumeration():

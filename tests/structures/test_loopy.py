@@ -39,6 +39,8 @@ from maxmargin.testing import Caller, check_structure, toy_chains
 from maxmargin.trace import Status
 from tests.structures.test_pairwise import ONE_TYPE, TRIANGLE, all_labellings, grid, make_problem, random_graph
 
+pytestmark = pytest.mark.long
+
 COMPLETE = np.zeros(5, int), [*itertools.combinations(range(5), 2)]
 
 
@@ -193,15 +195,13 @@ def objective(problem, w, C):
 @pytest.mark.parametrize(
     "solver",
     [
-        BCFW(),
         BCFW(steps="pairwise", sampling="gap"),
-        BCFW(steps="away", cache=5),
-        BCFW(averaging=True),
         OneSlack(),
-        NSlack(),
-        FrankWolfe(),
-        SGD(),
         Perceptron(),
+        *(
+            pytest.param(solver, marks=pytest.mark.long)
+            for solver in (BCFW(), BCFW(steps="away", cache=5), BCFW(averaging=True), NSlack(), FrankWolfe(), SGD())
+        ),
     ],
     ids=str,
 )

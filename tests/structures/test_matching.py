@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from maxmargin.encode.matching_encoder import MatchingEncoder, stack_pairs
+from maxmargin.encode.links.matching_encoder import MatchingEncoder, stack_pairs
 from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import exp_oracle, max_marginals, max_oracle, part_sizes, topk_oracle, workspace
+from maxmargin.runtime import interpreted
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers import Auto
 from maxmargin.structures.matchings.assignment import NOBODY
@@ -18,16 +19,17 @@ from tests.toy import METHODS, random_rows, tolerance
 SIDES = st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda sides: sum(sides) < 8)
 
 
-def make_problem(rng, sides, storage="dense", dtype="float64", integer=False):
+def make_problem(rng, sides, storage="dense", dtype="float64", integer=False, complete=False):
     """Random pairs; `integer` data gives many ties."""
     X = [(random_rows(rng, n * m, storage, integer), (n, m)) for n, m in sides]
-    y = [rng.choice(list(naive.matchings(n, m))) for n, m in sides]
+    y = [rng.choice(list(naive.matchings(n, m, complete))) for n, m in sides]
     weights = [rng.random(shape) for shape in sides]
-    return MatchingEncoder.learn(X, y, dtype=dtype, wrong_cost=1.0, missed_cost=2.0, link_weight=weights).problem
+    costs = {"wrong_cost": 1.0, "missed_cost": 2.0, "link_weight": weights}
+    return MatchingEncoder.learn(X, y, dtype=dtype, complete=complete, **costs).problem
 
 
-def all_matchings(sides):
-    return lambda i: naive.matchings(*sides[i])
+def all_matchings(sides, complete=False):
+    return lambda i: naive.matchings(*sides[i], complete)
 
 
 def parts_of(y, n_left, n_right):
@@ -54,6 +56,20 @@ def test_random_matchings(seed, sides, k, integer):
     """Ties, single nodes, empty sides, and more outputs asked for than there are."""
     problem = make_problem(np.random.default_rng(seed), sides, integer=integer)
     check_structure(problem, all_matchings(sides), random_state=seed, k=k)
+
+
+@settings(max_examples=20)
+@given(
+    seed=st.integers(0, 10**6),
+    sides=st.lists(SIDES.map(sorted), min_size=1, max_size=3),
+    k=st.integers(1, 50),
+    integer=st.booleans(),
+)
+def test_random_complete_matchings(seed, sides, k, integer):
+    """Every left node has a link: permutations where there are as many right ones."""
+    problem = make_problem(np.random.default_rng(seed), sides, integer=integer, complete=True)
+    with interpreted():
+        check_structure(problem, all_matchings(sides, complete=True), random_state=seed, k=k)
 
 
 @given(seed=st.integers(0, 10**6), sides=SIDES, integer=st.booleans())

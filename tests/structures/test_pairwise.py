@@ -18,6 +18,8 @@ from maxmargin.supervision.label_supervision import supervise_evenly
 from maxmargin.testing import Caller, check_solver, check_structure, toy_chains
 from tests import naive
 
+pytestmark = pytest.mark.usefixtures("loops_either_way")
+
 ONE_TYPE = (EdgeType(),)
 TRIANGLE = [(0, 1), (2, 1), (0, 2)]
 

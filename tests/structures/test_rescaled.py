@@ -75,6 +75,7 @@ def test_the_oracle_maximises_the_product(seed, scale, has_margin):
 SOLVERS = [Auto(), BCFW(), BCFW(steps="pairwise", sampling="gap"), BCFW(steps="best", cache=3), FrankWolfe()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("solver", [*SOLVERS, NSlack(), OneSlack()], ids=str)
 def test_solvers_reach_the_reference_optimum(solver):
     base = toy_chains(n=5, n_labels=3, max_length=4)
@@ -83,6 +84,7 @@ def test_solvers_reach_the_reference_optimum(solver):
     check_solver(solver, rescaled(base), optimum, C=0.3, tol=tol)
 
 
+@pytest.mark.long
 def test_sgd_certifies_as_well():
     base = toy_chains(n=5, n_labels=3, max_length=4)
     optimum = naive.solve(slack_blocks(base), 0.3)[1]
@@ -144,5 +146,7 @@ def test_bad_arguments(words):
         ChainSVM(rescaling="slack").fit(X, y, position_weight=weight)
     with pytest.raises(TypeError, match="LBFGS needs the topk oracle for the smooth_hinge loss, which RescaledProblem"):
         ChainSVM(rescaling="slack", loss="smooth_hinge", solver="lbfgs").fit(X, y)
-    with pytest.raises(TypeError, match="Slack rescaling needs a problem of chains or trees, not a RescaledProblem"):
+    with pytest.raises(
+        TypeError, match="Slack rescaling needs a problem of chains of order 1, or of trees, not a RescaledProblem"
+    ):
         rescaled(rescaled(toy_chains()))

@@ -15,14 +15,27 @@ def test_names_of_an_arc():
     arcs = ArcFeatures().transform(SENTENCES)
     names = arcs[0][0 * 5 + 4]  # of the article with the verb as its head
     assert {"hw=barks<", "mw=The<3", "hw mw=barks The<", "ht mt=VERB DET<3", "ht-1 ht mt=NOUN VERB DET<"} <= {*names}
-    assert [name for name in names if "between" in name] == [
-        "ht between mt=VERB ADJ DET<",
-        "ht between mt=VERB NOUN DET<",
-        "ht between mt=VERB ADJ DET<3",
-        "ht between mt=VERB NOUN DET<3",
-    ]
+    assert {name for name in names if "between" in name} == {
+        f"{name}<{length}"
+        for length in ("", "3")
+        for tag in ("ADJ", "NOUN")
+        for name in (
+            f"ht between mt=VERB {tag} DET",
+            f"ht between count=VERB {tag} 1",
+            f"between count mt={tag} 1 DET",
+        )
+    }
     assert "ht ht+1 mt-1 mt=<root> VERB <root> VERB>1" in arcs[1][0]
     assert not any("between" in name for name in ArcFeatures(between=False).transform(SENTENCES)[0][4])
+
+
+def test_tags_between_are_counted_up_to_three():
+    for n_between, count in ((1, "1"), (2, "2"), (3, "3+"), (5, "3+")):
+        sentence = [("a", "A"), *[("b", "B")] * n_between, ("c", "C")]
+        names = ArcFeatures().transform([sentence])[0][n_between + 2]  # of the first word, with the last as its head
+        assert [name for name in names if name.startswith("ht between count") and name.endswith("<")] == [
+            f"ht between count=C B {count}<"
+        ]
 
 
 def test_all_arcs_are_there_and_none_to_itself():
@@ -45,7 +58,7 @@ def test_columns_are_those_of_the_names():
 
 def test_arcs_of_some_heads():
     arcs, heads = ArcFeatures().transform(SENTENCES), [np.array([3, 3, 4, 0]), np.array([0]), np.array([2, 0])]
-    chosen = arcs.of_heads(heads)
+    chosen = arcs.of_rows([np.arange(len(tree)) * (len(tree) + 1) + tree for tree in heads])
     for i, tree in enumerate(heads):
         assert [{*names} for names in chosen[i]] == [{*arcs[i][m * (len(tree) + 1) + h]} for m, h in enumerate(tree)]
 

@@ -100,9 +100,10 @@ def test_words_with_like_neighbours(tmp_path, monkeypatch):
 
 
 def test_bad_text(tmp_path):
-    (tmp_path / "empty.txt").write_text("")
-    with pytest.raises(ValueError, match=r"empty.txt holds no lines of text."):
-        learn_classes((tmp_path / "empty.txt", [["a", "b"]] * 2), n_classes=1)
+    for content in ("", "\n \n\n"):
+        (tmp_path / "empty.txt").write_text(content)
+        with pytest.raises(ValueError, match=r"empty.txt holds no words."):
+            learn_classes((tmp_path / "empty.txt", [["a", "b"]] * 2), n_classes=1)
     with pytest.raises(
         ValueError, match=r"n_classes must be at most the number of words that occur 2 times or more, 1"
     ):

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import struct
 import sys
 
@@ -22,7 +23,7 @@ from maxmargin.text import (
     stream_documents,
     write_classes,
 )
-from maxmargin.text.resources import installed_classes
+from maxmargin.text.resources import packages
 from maxmargin.text.token_features.named_features import dense_factor
 
 SENTENCES = Corpus([["In", "Rome", "1990"], ["Rome", "in"], ["Rome"]], [0, 0, 1])
@@ -47,7 +48,9 @@ def test_classes_of_words():
 
 
 def test_affixes_patterns_and_characters():
-    assert added(near_affixes=2)[0] == ["prefix[+1]=R", "suffix[+1]=e", "prefix[+1]=Ro", "suffix[+1]=me"]
+    assert added(near_affixes=2)[0] == ["prefix[+1]=r", "suffix[+1]=e", "prefix[+1]=ro", "suffix[+1]=me"]
+    near = WindowFeatures(window=1, near_affixes=1, cased_affixes=True).transform(SENTENCES)[0][0]
+    assert near[-2:] == ["prefix[+1]=R", "suffix[+1]=e"]
     assert added(patterns={"year": "[12][0-9]{3}"}) == [[], ["year[+1]=matched"], ["year=matched"]]
     assert added(char_ngrams=3)[0] == ["chars=<I", "chars=In", "chars=n>", "chars=<In", "chars=In>"]
 
@@ -65,14 +68,51 @@ def test_classes_of_an_installed_package(tmp_path, monkeypatch):
     data.mkdir(parents=True)
     (data.parent / "__init__.py").touch()
     (data / "xx_lexeme_cluster.json.gz").write_bytes(gzip.compress(b'{"Rome": 22, "Oslo": 6, "none": 0}'))
+    logs = {"the": -3.0, "The": -4.5, "Rome": -9.0, "may": -6.0, "May": -6.0, "usa": -9.0, "rare": -18.9, "x": -19.0}
+    (data / "xx_lexeme_prob.json.gz").write_bytes(gzip.compress(json.dumps(logs | {"1990": -8.0}).encode()))
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "spacy_lookups_data", raising=False)
     assert read_classes("spacy:xx") == {"Rome": "01101" + 15 * "0", "Oslo": "011" + 17 * "0"}  # lowest bits first
-    with pytest.raises(ValueError, match=r"spacy-lookups-data has no classes of 'nl', but of xx."):
-        read_classes("spacy:nl")
-    monkeypatch.setattr(installed_classes, "PACKAGE", "none_of_this_name")
+    assert read_classes("spacy-case:xx") == {"the": "3:1", "rome": "0:4", "may": "2:2", "usa": "4:0"}
+    for source in ("spacy:", "spacy-case:"):
+        with pytest.raises(ValueError, match=f"{source} has no classes of 'nl' in spacy-lookups-data, but of xx."):
+            read_classes(f"{source}nl")
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r'spacy:en needs spacy-lookups-data: pip install "maxmargin\[classes\]".'):
         read_classes("spacy:en")
+
+
+def test_names_of_an_installed_package(tmp_path, monkeypatch):
+    files = {
+        "xx/person.json": {"names": {"female": ["Ann", "Kim"], "male": ["Bob", "Kim"]}, "surnames": ["Lee", " "]},
+        "xx/address.json": {"city": ["Rome"], "country": {"code": "XX", "name": ["Italy"]}, "state": {"abbr": ["LA"]}},
+        "xx/finance.json": {"company": {"name": ["Acme Inc."], "type": {"abbr": ["Inc."]}}, "banks": ["City Bank"]},
+        "xx-yy/person.json": {"surnames": {"female": ["Lee", "Wu"]}, "university": ["Some College"]},
+        "zz/person.json": {"surnames": ["Wu"]},
+        "int/code.json": {},  # no language
+    }
+    for name, values in files.items():
+        path = tmp_path / "mimesis" / "datasets" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(values), encoding="utf-8")
+    (tmp_path / "mimesis" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mimesis", raising=False)
+    assert read_gazetteers("mimesis:xx") == {
+        "forename": ["Ann", "Kim", "Bob"],
+        "surname": ["Lee", "Wu"],
+        "university": ["Some College"],
+        "city": ["Rome"],
+        "country": ["Italy"],
+        "company": ["Acme Inc.", "City Bank"],
+    }
+    assert read_gazetteers("mimesis:xx-yy") == {"surname": ["Lee", "Wu"], "university": ["Some College"]}
+    assert read_gazetteers("mimesis:all")["surname"] == ["Lee", "Wu"]
+    with pytest.raises(ValueError, match=r"mimesis has no names of 'int', but of all, xx, xx-yy, zz\."):
+        read_gazetteers("mimesis:int")
+    monkeypatch.setattr(packages, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r'mimesis:xx needs mimesis: pip install "maxmargin\[names\]"\.'):
+        read_gazetteers("mimesis:xx")
 
 
 def test_vectors_are_dense_columns():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from maxmargin import Tagger
 from maxmargin.text import AnnotatedText, Layout, TextEntity, read_document, read_texts, tokenize, write_texts
 from maxmargin.text.standoff.annotated_texts import align
-from maxmargin.text.standoff.text_documents import texts_of, tokenized
+from maxmargin.text.standoff.text_documents import texts_of, tokenize_texts
 from maxmargin.text.standoff.tokenizer import find_tokenizer, split_blanks, tokenize_lines
 
 TEXT = "Ann Lee left. She's in New York!"
@@ -189,7 +189,7 @@ def test_more_bad_input(tmp_path):
     with pytest.raises(ValueError, match="have no columns"):
         Layout("brat", x=0)
     with pytest.raises(ValueError, match="a token from 0 to 9 is none that begins after 0"):
-        tokenized(["Ann"], lambda text: [[(0, 9)]])
+        tokenize_texts(["Ann"], lambda text: [[(0, 9)]])
 
 
 def test_sentences_of_files_as_texts():

@@ -28,6 +28,8 @@ def test_names_by_hand():
         *("lower[+0]|tag1[+0]=ran|VBD", "lower[+0]|tag1[-1]=ran|PRP", "lower[+0]|tag1[+1]=ran|NN"),
         *("lower[-1]|tag1[+0]=he|VBD", "lower[+1]|tag1[+0]=home|VBD"),
     ]
+    assert "prefix=h" in first
+    assert "prefix=H" in WindowFeatures(affixes=1, cased_affixes=True).transform(SENTENCES)[0][0]
     assert "none[-1]" in first
     assert "none[+1]" in last
     assert WindowFeatures(window=0, shapes=False, affixes=0, word_ngrams=1).transform([["a"]])[0] == [

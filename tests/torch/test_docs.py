@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmarg
 import maxmargin.torch
 from tests.test_docs import ROOT, run_blocks
 
-MODULES = [module.name for module in pkgutil.iter_modules(maxmargin.torch.__path__, "maxmargin.torch.")]
+MODULES = [module.name for module in pkgutil.walk_packages(maxmargin.torch.__path__, "maxmargin.torch.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -8,11 +8,14 @@ torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmarg
 from maxmargin import ChainCRF, ChainSVM, Loss
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.torch import (
+    AlignmentHead,
     CandidateHead,
     ChainHead,
     DependencyHead,
     GraphCutHead,
     MatchingHead,
+    SegmentHead,
+    SpanHead,
     TreeHead,
     structured_loss,
 )
@@ -29,6 +32,8 @@ def labels(n_labels, *shape):
     return torch.tensor(np.random.default_rng(shape).integers(n_labels, size=shape))
 
 
+TREES_OF_SPANS = torch.tensor([[[-1, 0, 1], [-1, -1, -1]], [[-1, 1, -1], [-1, -1, -1]]])
+STATES = torch.tensor([[0, 2, 1, 3], [1, 0, -1, -1], [1, 3, 0, -1]])
 CASES = {
     "chains": (ChainHead(3, 2), labels(2, 3, 4), (features(3, 4, 3), LENGTHS)),
     "packed chains": (ChainHead(3, 2), labels(2, 9), (features(9, 3), LENGTHS)),
@@ -38,7 +43,16 @@ CASES = {
     "cuts of own edges": (GraphCutHead(3, 2), labels(2, 3, 4), (features(3, 4, 3), EDGES, features(3, 3, 2).abs())),
     "packed cuts": (GraphCutHead(3), labels(2, 5), (features(5, 3), [(0, 1), (1, 2), (0, 1)], None, [3, 2], [2, 1])),
     "matchings": (MatchingHead(3), torch.tensor([[1, 0], [0, -1]]), (features(2, 2, 3, 3), [[2, 3], [1, 2]])),
+    "alignments": (AlignmentHead(3), torch.tensor([[0, 2], [1, -1]]), (features(2, 2, 3, 3), [[2, 3], [1, 2]])),
+    "warped": (
+        AlignmentHead(3),
+        torch.tensor([[0, 2, 0, -1], [0, 2, -1, -1]]),
+        (features(2, 2, 3, 3), [[2, 3], [1, 2]], True),
+    ),
     "dependencies": (DependencyHead(3), torch.tensor([[2, 0], [0, -1]]), (features(2, 2, 3, 3), [2, 1])),
+    "spans": (SpanHead(3, 2), TREES_OF_SPANS, (features(2, 2, 3, 3), [2, 1])),
+    "segments": (SegmentHead(3, 2, 2), STATES, (features(3, 4, 3), LENGTHS)),
+    "segments as wholes": (SegmentHead(3, 2, 3, 2), STATES, (features(3, 4, 3), LENGTHS, features(3, 4, 3, 2))),
 }
 
 
@@ -54,7 +68,9 @@ def case(request):
 @pytest.mark.parametrize(
     "make", [lambda **kind: ChainHead(3, 2, **kind), lambda **kind: TreeHead(3, 2, **kind),
              lambda **kind: CandidateHead(3, **kind), lambda **kind: GraphCutHead(3, **kind),
-             lambda **kind: MatchingHead(3, **kind), lambda **kind: DependencyHead(3, **kind)],
+             lambda **kind: MatchingHead(3, **kind), lambda **kind: DependencyHead(3, **kind),
+             lambda **kind: AlignmentHead(3, **kind), lambda **kind: SpanHead(3, 2, **kind),
+             lambda **kind: SegmentHead(3, 2, 4, 5, **kind)],
 )  # fmt: skip
 def test_parameters_have_the_device_and_dtype_that_is_asked_for(make):
     found = [*make(device="meta", dtype=torch.float64).parameters()]
@@ -145,3 +161,5 @@ def test_bad_input():
         ChainHead(3, 0)
     with pytest.raises(ValueError, match="edge_features must not be negative"):
         GraphCutHead(2)(torch.zeros(1, 2, 2), [(0, 1)], -torch.ones(1, 1))
+    with pytest.raises(ValueError, match="segment_features must be there if n_segment_features is not 0"):
+        SegmentHead(2, 2, 2)(torch.zeros(1, 2, 2), None, torch.zeros(1, 2, 2, 1))

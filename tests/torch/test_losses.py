@@ -14,12 +14,14 @@ from maxmargin.losses.smoothing import smooth_max
 from maxmargin.problem import part_sizes
 from maxmargin.testing import toy_chains
 from maxmargin.torch import (
+    Alignments,
     Candidates,
     Chains,
     Dependencies,
     GraphCuts,
     Matchings,
     Parts,
+    Segments,
     Trees,
     crf_loss,
     decode,
@@ -31,7 +33,7 @@ from maxmargin.torch import (
     structured_loss,
     topk,
 )
-from tests.naive import dependency_trees, labellings, matchings
+from tests.naive import alignment_moves, alignments, dependency_trees, labellings, matchings, segmentations
 
 LENGTHS = [3, 1, 2]
 PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]  # what is beyond a length may be anything
@@ -122,6 +124,39 @@ def match_cost(truth, y):
     return sum((z >= 0 and z != a) + (a >= 0 and z != a) for a, z in zip(truth, y, strict=True))
 
 
+def aligned_matches(i):
+    for links in alignments(*SIZES[i]):
+        yield [dict(links).get(v, -1) for v in range(SIZES[i][0])]
+
+
+def alignment_score(tensors, i, y):
+    scores, moves, deleted, inserted = tensors
+    links, table = [(v, z) for v, z in enumerate(y) if z >= 0], moves if moves.ndim == 2 else moves[i]
+    steps = alignment_moves(links, *SIZES[i])
+    total = sum([scores[i, a - 1, b - 1], deleted[i, a - 1], inserted[i, b - 1]][move] for move, a, b in steps)
+    return total + sum(table[a, b] for a, b in itertools.pairwise([0, *(move for move, _, _ in steps)]))
+
+
+def warped_moves(i):
+    for links in alignments(*SIZES[i], warps=True):
+        moves = [move for move, _, _ in alignment_moves(links, *SIZES[i], warps=True)]
+        yield moves + [-1] * (sum(SIZES[i]) - 1 - len(moves))
+
+
+def cells_of(y):
+    return np.cumsum([(move != 2, move != 1) for move in y if move >= 0], axis=0) - 1
+
+
+def warp_score(tensors, i, y):
+    scores, moves = tensors
+    pairs = itertools.pairwise([0, *(move for move in y if move >= 0)])
+    return sum(scores[i, a, b] for a, b in cells_of(y)) + sum(moves[a, b] for a, b in pairs)
+
+
+def warp_cost(truth, y):
+    return len({*map(tuple, cells_of(truth))} ^ {*map(tuple, cells_of(y))})
+
+
 def chains(*tensors):
     emissions, transitions, *ends = tensors
     return Chains(emissions, transitions, LENGTHS, *ends)
@@ -153,6 +188,33 @@ TREES = torch.tensor([[2, 0, 2], [0, -1, -1], [2, 0, -1]])
 
 def arc_score(tensors, i, y):
     return sum(tensors[0][i, m, h] for m, h in enumerate(y))
+
+
+STATES = torch.tensor([[0, 2, 1], [1, 9, 9], [1, 3, 9]])  # of two labels, segments of up to two rows
+
+
+def cut_into_segments(i):
+    return segmentations(LENGTHS[i], [2, 2])
+
+
+def segment_score(tensors, i, y):
+    emissions, transitions, durations, *others = tensors
+    pairs, sizes = (table if table.ndim == 2 else table[i] for table in (transitions, durations))
+    begins = [t for t, state in enumerate(y) if state < 2]
+    ends = [*begins[1:], len(y)]
+    total = sum(emissions[i, t, state // 2, state % 2] for t, state in enumerate(y))
+    total = total + sum(pairs[y[a], y[b]] for a, b in itertools.pairwise(begins))
+    for begin, end in zip(begins, ends, strict=True):
+        total = total + sizes[end - begin - 1, y[begin]]
+        if emissions.shape[2] == 3:
+            total = total + emissions[i, end - 1, 2, y[begin]]
+        for own in others:
+            total = total + own[i, begin, end - begin - 1, y[begin]]
+    return total
+
+
+def packed_segments(emissions, transitions, durations, own):
+    return Segments(packed(emissions), transitions, durations, LENGTHS, packed(own))
 
 
 CASES = {
@@ -199,6 +261,21 @@ CASES = {
         (random(3, 2, 3), random(3, 2)), torch.tensor([[2, -1], [0, 9], [-1, 0]]),
         lambda i: matchings(*SIZES[i]), match_score, match_cost, has_sums=False,
     ),
+    "alignments": Case(
+        lambda scores, moves, *gaps: Alignments(scores, moves, *gaps, sizes=SIZES),
+        (random(3, 2, 3), random(3, 3), random(3, 2), random(3, 3, seed=1)), torch.tensor([[0, 2], [-1, 9], [-1, 0]]),
+        aligned_matches, alignment_score, match_cost,
+    ),
+    "alignments of own moves": Case(
+        lambda scores, moves, *gaps: Alignments(scores, moves, *gaps, sizes=SIZES),
+        (random(3, 2, 3), random(3, 3, 3), random(3, 2), random(3, 3, seed=1)),
+        torch.tensor([[0, -1], [0, 9], [-1, 0]]),
+        aligned_matches, alignment_score, match_cost,
+    ),
+    "warped alignments": Case(
+        lambda scores, moves: Alignments(scores, moves, sizes=SIZES, warp=True), (random(3, 2, 3), random(3, 3)),
+        torch.tensor([[0, 2, 0, -1], [0, -1, -1, -1], [0, 1, -1, -1]]), warped_moves, warp_score, warp_cost,
+    ),
     "dependencies": Case(
         lambda scores: Dependencies(scores, LENGTHS),
         (random(3, 3, 4),), TREES, lambda i: dependency_trees(LENGTHS[i], projective=True), arc_score, wrong,
@@ -206,6 +283,19 @@ CASES = {
     "dependencies that cross": Case(
         lambda scores: Dependencies(scores, LENGTHS, projective=False, single_root=False),
         (random(3, 3, 4),), TREES, lambda i: dependency_trees(LENGTHS[i], single_root=False), arc_score, wrong,
+    ),
+    "segments": Case(
+        lambda *tensors: Segments(*tensors, lengths=LENGTHS),
+        (random(3, 3, 3, 2), random(2, 2), random(2, 2, seed=1)), STATES, cut_into_segments, segment_score, wrong,
+    ),
+    "segments of own tables": Case(
+        lambda *tensors: Segments(*tensors[:3], LENGTHS, tensors[3]),
+        (random(3, 3, 2, 2), random(3, 2, 2), random(3, 2, 2, seed=1), random(3, 3, 2, 2, seed=1)),
+        STATES, cut_into_segments, segment_score, wrong,
+    ),
+    "packed segments": Case(
+        packed_segments, (random(3, 3, 3, 2), random(2, 2), random(2, 2, seed=1), random(3, 3, 2, 2)),
+        STATES, cut_into_segments, segment_score, wrong, is_packed=True,
     ),
 }  # fmt: skip
 
@@ -377,6 +467,29 @@ def test_impossible_labels_and_transitions():
     assert torch.autograd.grad(gradient.square().sum(), emissions)[0].isfinite().all()
 
 
+@pytest.mark.parametrize("seed", range(2, 7))
+def test_rows_lengths_and_whole_segments_that_are_ruled_out(seed):
+    shapes, rng = [(1, 3, 3, 2), (2, 2), (2, 2), (1, 3, 2, 2)], np.random.default_rng(seed)
+    tensors = [random(*shape, seed=seed).detach() for shape in shapes]
+    for tensor in tensors:
+        tensor[torch.tensor(rng.random(tensor.shape) < 0.15)] = -torch.inf
+    potentials = Segments(*tensors[:3], segments=tensors[3])
+    outputs = [*cut_into_segments(0)]
+    scores = torch.stack([segment_score(tensors, 0, y) for y in outputs])
+    possible = int(scores.isfinite().sum())
+    if not possible:
+        with pytest.raises(ValueError, match="entry 0 has no possible output"):
+            log_partition(potentials)
+        return
+    assert torch.allclose(log_partition(potentials), torch.logsumexp(scores, 0))
+    best = torch.argsort(scores, descending=True)[:possible]
+    found, values = topk(potentials, len(outputs))
+    assert torch.allclose(values[:possible, 0], scores[best])
+    assert torch.isinf(values[possible:]).all()
+    assert found[:possible, 0].tolist() == [outputs[k].tolist() for k in best]
+    assert marginals(potentials).emissions[tensors[0].isinf()].sum() == 0
+
+
 def test_nodes_and_cuts_of_graphs_that_are_ruled_out():
     rng, n_nodes = np.random.default_rng(0), 5
     pairs, every = [*itertools.combinations(range(n_nodes), 2)], np.array([*labellings(n_nodes, 2)])
@@ -421,6 +534,11 @@ def chain(**changes):
     return Chains(**{**known, **changes})
 
 
+def cut(y, **changes):
+    known = {"emissions": torch.zeros(1, 3, 2, 2), "transitions": torch.zeros(2, 2), "durations": torch.zeros(2, 2)}
+    return hinge_loss(Segments(**{**known, **changes}), [y])
+
+
 def nan_at(i):
     emissions = torch.zeros(2, 3, 2)
     emissions[i, 1, 0] = torch.nan
@@ -436,7 +554,6 @@ def nan_at(i):
         (lambda: chain(lengths=[4, 3]), r"lengths\[0\] is 4"),
         (lambda: chain(lengths=[3]), "lengths must have the shape"),
         (lambda: chain(lengths=torch.ones(3, 2, dtype=bool)), r"or as a mask \(2, 3\), not \(3, 2\)"),
-        (lambda: chain(lengths=torch.tensor([[True] * 3, [False, True, True]])), "False beyond, unlike batch entry 1"),
         (lambda: chain(lengths=torch.zeros(2, 3, dtype=bool)), r"lengths\[0\] is 0"),
         (lambda: chain(emissions=torch.zeros(4, 2)), "add up to 5, but emissions has 4 rows"),
         (lambda: chain(emissions=torch.zeros(4, 2), lengths=None), "lengths must say"),
@@ -461,8 +578,22 @@ def nan_at(i):
         (lambda: GraphCuts(torch.zeros(1, 2), [(0, 1)], -torch.ones(1)), "penalties must not be negative"),
         (lambda: GraphCuts(torch.zeros(1, 2), [(0, 2)], torch.ones(1)), "Edge 0 of the batch"),
         (lambda: GraphCuts(torch.zeros(3), [(0, 1)], torch.ones(1), lengths=[2, 1]), "edge_lengths must say"),
+        (lambda: Alignments(torch.zeros(1, 2, 2), torch.zeros(2, 2)), r"moves must have the shape \(3, 3\) or \(1, 3"),
+        (lambda: Alignments(torch.zeros(1, 2, 2), None, torch.zeros(1, 2), warp=True), "deleted and inserted must"),
+        (lambda: hinge_loss(Alignments(torch.zeros(1, 2, 2)), [[1, 0]]), r"y of batch entry 0 has links that cross"),
+        (lambda: hinge_loss(Alignments(torch.zeros(1, 2, 2), warp=True), [[0, 3, -1]]), "must hold moves, 0 to 2"),
+        (lambda: hinge_loss(Alignments(torch.zeros(1, 2, 2), warp=True), [[0, 1, -1]]), "takes 2 left and 1 right"),
         (lambda: Matchings(torch.zeros(1, 2, 2), [[3, 1]]), r"sizes\[0\] is \[3, 1\]"),
         (lambda: hinge_loss(Matchings(torch.zeros(1, 2, 2)), [[1, 1]]), "y of batch entry 0"),
+        (lambda: cut([2, 0, 0]), "y holds 2 at position 0 of batch entry 0, but no segment of label 0 goes on there"),
+        (lambda: cut([0, 3, 0]), "y holds 3 at position 1 of batch entry 0, but no segment of label 1 goes on there"),
+        (lambda: cut([1, 3, 3]), "segment of 3 rows at position 0 of batch entry 0, but durations allow 2"),
+        (lambda: cut([0, 4, 0]), "y holds 4 at position 1 of batch entry 0, beyond 0 to 3"),
+        (lambda: cut([0, 0, 0], emissions=torch.zeros(1, 3, 4, 2)), "emissions must have 2 or 3 roles of rows"),
+        (lambda: cut([0, 0, 0], transitions=torch.zeros(3, 2)), r"transitions must have the shape \(2, 2\) or \(1, 2"),
+        (lambda: cut([0, 0, 0], durations=torch.zeros(2)), r"durations must have the shape \(D, 2\) or \(1, D, 2\)"),
+        (lambda: cut([0, 0, 0], durations=torch.zeros(0, 2)), r"durations must have the shape \(D, 2\)"),
+        (lambda: cut([0, 0, 0], segments=torch.zeros(1, 3, 3, 2)), r"segments must have the shape \(1, 3, 2, 2\)"),
         (lambda: Parts(toy_chains(), torch.zeros(3)), "one per part"),
         (lambda: hinge_loss(Parts(toy_chains(), torch.zeros(int(part_sizes(toy_chains()).sum()))), [0]), "leave out y"),
     ],

@@ -89,6 +89,7 @@ def test_your_own_features_are_averaged(image):
     assert np.allclose(superpixel_graph(image[0], 30, features=own[..., 0]).nodes[:, -3], graph.nodes[:, -6])
 
 
+@pytest.mark.long
 def test_a_model_of_superpixels(image):
     pixels, mask = image
     graph = superpixel_graph(pixels, 60)

@@ -11,8 +11,6 @@ from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
 from maxmargin.cli.text_commands.format_options import Format, Tokenizer
 
-PAGE = Path("fit.html")
-
 
 def tag(
     model: options.Model,
@@ -32,6 +30,7 @@ def tag(
         float | None,
         typer.Option(min=0, max=1, help="Probability that entities must have.", show_default="that of the model"),
     ] = None,
+    html: Annotated[bool, typer.Option("--html", help="Write a page to look at, in place of a format.")] = False,
 ) -> None:
     """Find the entities of texts as they are: a line of JSON for each file, with characters and probabilities.
 
@@ -39,7 +38,9 @@ def tag(
     """
     from maxmargin.cli.text_commands.raw_text import run_tag
 
-    how = {"source_format": read, "format": format, "encoding": encoding, "tokenizer": tokenizer}
+    if html and format is not None:
+        raise typer.BadParameter("--html and --format are two ways to write: give one of them.")
+    how = {"source_format": read, "format": "html" if html else format, "encoding": encoding, "tokenizer": tokenizer}
     run_tag(model, file or [STDIN], output, **how, threshold=threshold)
 
 

@@ -25,6 +25,12 @@ class Format(StrEnum):
     docbin = "docbin"
 
 
+WRITTEN_ONLY = {"html": "html", "jsonl": "standoff"}  # formats of predictions, and what they are called for texts
+
+
+Predicted = StrEnum("Predicted", [(name, name) for name in (*Format.__members__, *WRITTEN_ONLY)])  # type: ignore[misc]
+
+
 def check_tokenizer(name: str | None) -> str | None:
     """Check that there is a tokenizer of a name."""
     from maxmargin.text.standoff.tokenizer import find_tokenizer
@@ -36,6 +42,16 @@ def check_tokenizer(name: str | None) -> str | None:
     return name
 
 
+PredictedFormat = Annotated[
+    Predicted | None,
+    typer.Option(
+        "--format",
+        "-f",
+        rich_help_panel=FILES,
+        help="Format of the files, or one that is only written: html, jsonl.",
+        show_default="by the end of the name",
+    ),
+]
 Tokenizer = Annotated[
     str | None,
     typer.Option(

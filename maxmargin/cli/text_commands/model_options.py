@@ -44,3 +44,10 @@ Tune = Annotated[
         show_default="options as given; 600 s, thorough: 7200",
     ),
 ]
+Parse = Annotated[
+    bool,
+    typer.Option("--parse", help="Train a parser on CoNLL-U: the head of each word, and the label of the arc to it."),
+]
+Crossing = Annotated[
+    bool, typer.Option("--crossing", help="Let arcs of parsers cross.", show_default="they are lifted until none do")
+]

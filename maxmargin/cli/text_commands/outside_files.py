@@ -14,7 +14,7 @@ def read_all_lists(texts: list[str], encoding: str) -> dict[str, list[str]]:
     from maxmargin.text.resources.name_lists import read_gazetteers, read_names
 
     titled = ((title, path or title) for title, _, path in (text.partition("=") for text in texts))
-    return joined(
+    return join_titles(
         "--gazetteer",
         (
             read_in_either(read_gazetteers, path, encoding)
@@ -30,12 +30,14 @@ def read_all_classes(texts: list[str], encoding: str) -> dict[str, dict[str, str
     from maxmargin.text.resources.class_files import read_classes
 
     titled = (text.partition("=") for text in texts)
-    return joined("--classes", ({title: read_in_either(read_classes, path, encoding)} for title, _, path in titled))
+    return join_titles(
+        "--classes", ({title: read_in_either(read_classes, path, encoding)} for title, _, path in titled)
+    )
 
 
 def read_patterns(texts: list[str], encoding: str) -> dict[str, str]:
     """Regular expressions by title."""
-    return joined("--pattern", ({title: pattern} for title, _, pattern in (text.partition("=") for text in texts)))
+    return join_titles("--pattern", ({title: pattern} for title, _, pattern in (text.partition("=") for text in texts)))
 
 
 def read_vector_file(path: Path, encoding: str) -> Any:
@@ -61,7 +63,7 @@ def read_in_either(read: Callable[..., Any], source: str | Path, encoding: str) 
         return read(source, encoding=encoding)
 
 
-def joined(flag: str, parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def join_titles(flag: str, parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """All that an option names, by title."""
     found: dict[str, Any] = {}
     for part in parts:

@@ -24,6 +24,9 @@ from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS
 from maxmargin.text.sentence_files.json_lines import dump_record
 from maxmargin.text.standoff.text_documents import SCHEME, TextDocument, texts_of
 from maxmargin.text.standoff.text_formats import FORMATS, text_format
+from maxmargin.text.standoff.text_page import show_texts
+
+PAGE = "html"  # a format that is only written
 
 
 def run_tag(
@@ -37,7 +40,7 @@ def run_tag(
     tokenizer: str | None = None,
     threshold: float | None = None,
 ) -> None:
-    """Write the entities that a tagger finds in texts."""
+    """Write the entities that a tagger finds in texts; in the format "html", as a page."""
     sources = find_files(given)
     if output is not None:
         keep_apart(output, "output", [model, *sources])
@@ -68,6 +71,10 @@ def tag_texts(tagger: Tagger, document: Document) -> list[AnnotatedText]:
 
 def write_annotated(output: Path | None, texts: Sequence[AnnotatedText], format: str | None) -> None:
     """Write texts to standard output, a file or a folder; by the end of its name where no format was asked for."""
+    if format == PAGE:
+        with writing(output) as write:
+            write([show_texts(texts).rstrip("\n")])
+        return
     name = format or ("standoff" if output is None else text_format(output, None))
     name = "standoff" if name == "text" else name
     lines = FORMATS[name].lines

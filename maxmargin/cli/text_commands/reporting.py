@@ -25,7 +25,8 @@ def run_report(
             document = read_files(paths, tagger.layout, format=format, encoding=encoding)
             check_tags_known(document)
             same_tokens(document, tagger)
-            parts[name] = document.X, true_tags(document, tagger)
+            true_tags(document, tagger)  # which tells of lines that are wrong
+            parts[name] = document.X, document.y or []
     X, y = parts.get("test", (None, None))
     tagger.report(output, X, y, train=parts.get("train"), others=others, title=model.name)
     say(f"The page is {tell_size(output)}.")

@@ -26,7 +26,7 @@ def run_suggest(
             "confidence": sure[i],
             "where": document.where(i),
             "words": words[i],
-            **_found(tagger, document.X[i], words[i]),
+            **_describe(tagger, document.X[i], words[i]),
         }
         for i in chosen
     ]
@@ -37,7 +37,7 @@ def run_suggest(
         show(f"{row['confidence']:.4f}  {row['where']}\n        {row['tagged']}")
 
 
-def _found(tagger: Tagger, tokens: list[Any], words: list[str]) -> dict[str, Any]:
+def _describe(tagger: Tagger, tokens: list[Any], words: list[str]) -> dict[str, Any]:
     """What a tagger makes of a sentence: its tags, and its words with entities in brackets, or with their tags."""
     (tags,) = tagger.predict([tokens])
     if tagger.scheme_ is None:

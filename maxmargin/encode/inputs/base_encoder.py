@@ -165,7 +165,7 @@ class Encoder(Generic[P]):
 
     def decode_all(self, problem: P, outputs: Blocks) -> Any:
         """One output per example as users know them."""
-        rows = np.split(outputs.values, outputs.starts[1:-1])
+        rows = np.split(outputs.values, outputs.starts[1:])[:-1]
         return [self.decode(problem, i, row[np.newaxis])[0] for i, row in enumerate(rows)]
 
     def arrange(self, problem: P, parts: Blocks) -> Any:
@@ -240,7 +240,14 @@ class LabellingEncoder(RowEncoder[P]):
         """The numbers of true labels, -1 for those that were not seen in training, or where there are none."""
         if y is None:
             return np.full(rows.starts[-1], NO_LABEL, np.int32)
-        labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
+        try:
+            labels = flatten_labels(y, rows.lengths, noun, is_stacked=is_stacked)
+        except (TypeError, ValueError):
+            if not self.is_partial(y):
+                raise
+            raise ValueError(
+                f"y must hold one label of each {self.noun} to compare predictions with, but says less."
+            ) from None
         codes = find_labels(labels, self.classes)
         if labels.dtype.kind == self.classes.dtype.kind == "i" and NO_LABEL in labels[codes < 0]:
             refuse_unknown(labels, rows.starts)

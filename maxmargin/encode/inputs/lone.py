@@ -7,23 +7,24 @@ both are done once: the arrays of the problem have room to spare, and each seque
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.encode.chain_encoder import ChainEncoder, check_feasible
+from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.names.name_columns import MOST_KEPT
 from maxmargin.encode.names.named_rows import Codes, read_codes
 from maxmargin.encode.names.vocabulary import has_names
+from maxmargin.encode.sequences.transition_rules import check_feasible
 from maxmargin.execution.prediction_loops import decode
 from maxmargin.execution.runner import Runner
 from maxmargin.features.observed import ObservedFeatures
 from maxmargin.problem import part_sizes
 from maxmargin.runtime.modes import is_interpreted
+from maxmargin.structures.chains.sparse_chain_problem import chain_of, with_chain
 from maxmargin.supervision.label_supervision import NO_LABEL
 from maxmargin.text.token_features.named_features import is_named
 
@@ -31,7 +32,7 @@ ROOM = 128, 8192  # for positions and their features, at first
 MOST_ROOM = 4000, 1_000_000  # that is kept
 
 
-def best_labels(encoder: Any, X: object, w: np.ndarray) -> np.ndarray | None:
+def best_labels(encoder: object, X: object, w: np.ndarray) -> np.ndarray | None:
     """The best labels of X, if it is one sequence with features by name that are all 1; None of anything else."""
     if type(encoder) is not ChainEncoder or not isinstance(X, Sequence) or len(X) != 1 or is_interpreted.get():
         return None
@@ -72,7 +73,7 @@ class LoneSequence:
         self.room = n_rows, n_entries
         row = Rows(sp.csr_array(([1.0], [0], [0, 1]), (1, self.encoder.n_node_features)), np.array([0, 1]))
         problem = self.encoder.assemble(row, self.encoder.unsupervised(np.full(n_rows, NO_LABEL)), is_once=True)
-        features = problem.features
+        features = chain_of(problem).features
         self.is_observed = isinstance(features, ObservedFeatures)
         rows = features.rows if self.is_observed else features
         self.rows = rows._replace(
@@ -81,7 +82,7 @@ class LoneSequence:
         self.ends = np.zeros(n_entries, np.uint32)
         features = features._replace(rows=self.rows, ends=self.ends) if self.is_observed else self.rows
         self.outputs = Blocks(np.zeros(n_rows, np.int32), np.array([0, n_rows]))
-        self.runner = Runner(problem._replace(features=features, starts=self.outputs.starts))
+        self.runner = Runner(with_chain(problem, features=features, starts=self.outputs.starts))
 
     def best_labels(self, X: Iterable[object], w: np.ndarray) -> np.ndarray | None:
         """The best labels of the one sequence in X; None if its features are not all 1."""

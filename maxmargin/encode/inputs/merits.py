@@ -13,6 +13,13 @@ class Merits(NamedTuple):
     values: np.ndarray
     sizes: np.ndarray | int = 1
     weights: np.ndarray | float = 1.0
+    best: float = 1.0  # the highest there can be
+
+    def by_example(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """(n,) their weighted sums for each example, and the sums of the weights."""
+        weights = np.broadcast_to(self.weights, self.values.shape)
+        which = np.repeat(np.arange(n), self.sizes)
+        return np.bincount(which, weights * self.values, n), np.bincount(which, weights, n)
 
     def mean(self, sample_weight: np.ndarray | None = None) -> float:
         """Their weighted mean."""

@@ -8,15 +8,14 @@ value of a name, while a string becomes part of it, and so do names in a nested 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.names.name_columns import NOWHERE
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.token_features.named_features import is_named
@@ -70,20 +69,6 @@ class Codes(dict):
             matrix.data = matrix.data.astype(np.float64)
             matrix.sum_duplicates()
         return matrix
-
-
-def read_rows(
-    X: Iterable[object], columns: Collection[object], width: int | None = None, *, may_be_empty: bool = False
-) -> Rows:
-    """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
-    codes = Codes(columns)
-    entries, ends, starts = read_codes(X, codes)
-    if len(starts) == 1 and not may_be_empty:
-        raise ValueError("X must hold at least one sequence, but it is empty.")
-    for i, (start, end) in enumerate(pairwise([] if may_be_empty else starts)):
-        if start == end:
-            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
-    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(starts))
 
 
 def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, islice, pairwise
 from typing import Any, Protocol
 
@@ -12,8 +12,9 @@ import numpy as np
 from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.rows import DenseBlock, Rows
+from maxmargin.encode.names.forked_reading import read_all_codes
 from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns
-from maxmargin.encode.names.named_rows import LISTS, read_rows
+from maxmargin.encode.names.named_rows import LISTS, Codes
 from maxmargin.persist.registry import register
 from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense, is_named
 from maxmargin.wording import count_of, quote
@@ -62,8 +63,19 @@ class Vocabulary:
         """The names that it knows, in the order of their columns."""
         if self._columns is not None:
             return [*self._columns]
-        places = pairwise([0, *self._ends])
+        return self._unpack(0)
+
+    def _unpack(self, first: int) -> list[str]:
+        """The names of the columns from the first on, if they are one text."""
+        places = pairwise([self._ends[first - 1] if first else 0, *self._ends[first:]])
         return [self._text[start:end].decode("utf-8", "surrogatepass") for start, end in places]
+
+    @property
+    def dense_names(self) -> list[str]:
+        """Those of dense columns, if names are not hashed."""
+        if not self.n_dense or self.n_hashed is not None:
+            return []
+        return self._unpack(self.n_named) if self._columns is None else self.names[self.n_named :]
 
     @property
     def size(self) -> int:
@@ -83,7 +95,9 @@ class Vocabulary:
         if not isinstance(other, Vocabulary):
             return False
         numbers = [(v.n_hashed, v.n_dense, v.dense_factor) for v in (self, other)]
-        return numbers[0] == numbers[1] and self.columns == other.columns
+        if self._columns is None and other._columns is None:
+            return numbers[0] == numbers[1] and self._ends == other._ends and self._text == other._text
+        return numbers[0] == numbers[1] and self.size == other.size and self.columns == other.columns
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -104,13 +118,13 @@ class Vocabulary:
         if self.n_hashed is not None:
             return self
         names = dict.fromkeys([*self.names[: self.n_named], *other.names[: other.n_named]])
-        return Vocabulary([*names, *self.names[self.n_named :]], n_dense=self.n_dense, dense_factor=self.dense_factor)
+        return Vocabulary([*names, *self.dense_names], n_dense=self.n_dense, dense_factor=self.dense_factor)
 
     def check_extended(self, other: Vocabulary) -> None:
         """Raise where the names of another one cannot be added to its own."""
         if self.n_hashed != other.n_hashed:
             raise ValueError(f"n_hashed must be {self.n_hashed}, as before, not {other.n_hashed}.")
-        if self.names[self.n_named :] != other.names[other.n_named :]:
+        if self.dense_names != other.dense_names:
             raise ValueError("X must have the same dense columns as before.")
 
     @property
@@ -217,6 +231,20 @@ def learn_names(
     if former is not None:
         former.check_extended(vocabulary)
     return vocabulary, rows
+
+
+def read_rows(
+    X: Iterable[object], columns: Collection[object], width: int | None = None, *, may_be_empty: bool = False
+) -> Rows:
+    """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
+    codes = Codes(columns)
+    entries, ends, starts = read_all_codes(X, codes)
+    if len(starts) == 1 and not may_be_empty:
+        raise ValueError("X must hold at least one sequence, but it is empty.")
+    for i, (start, end) in enumerate(pairwise([] if may_be_empty else starts)):
+        if start == end:
+            raise ValueError(f"X[{i}] is empty: every sequence needs at least one item.")
+    return Rows(codes.matrix(entries, ends, len(columns) if width is None else width), np.array(starts))
 
 
 def with_dense(rows: Rows, dense: DenseColumns, first: int, factor: float) -> Rows:

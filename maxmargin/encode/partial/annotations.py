@@ -216,7 +216,7 @@ def learn_annotations(
     else:
         return Annotations(*learn_classes(flat, starts, former))
     known = flatten_known(y, lengths, noun, "y", is_stacked=is_stacked)
-    names = [*dict.fromkeys(_named(known, starts, also or {}))]
+    names = [*dict.fromkeys(_list_names(known, starts, also or {}))]
     if names or former is not None:
         classes = join_classes(former, np.unique(as_labels(names, "y")))
     else:
@@ -230,7 +230,7 @@ def learn_annotations(
     return read_known(known, classes, starts, "y", noun="row")
 
 
-def _named(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[object]]) -> Iterator[object]:
+def _list_names(known: list[Any], starts: np.ndarray, also: Mapping[int, Sequence[object]]) -> Iterator[object]:
     """The labels that are named; raises where they are not all integers, or all strings."""
     first: tuple[int, bool] | None = None
     seen: set[Any] = set()  # labels and sets, which come again and again

@@ -1,10 +1,9 @@
-"""WordArcs between words to a problem of dependency trees."""
+"""Arcs between words to a problem of dependency trees."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,16 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
-from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import (
-    check_examples,
     check_truths,
     find_labels,
     flatten_weights,
     join_classes,
     locate,
 )
-from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, have_names, join_vocabularies, learn_names, places_of
+from maxmargin.encode.inputs.rows import Rows
+from maxmargin.encode.names.vocabulary import have_names, learn_names
 from maxmargin.encode.sentences.head_trees import (
     find_crossing,
     is_partial,
@@ -32,41 +29,27 @@ from maxmargin.encode.sentences.head_trees import (
     read_open_trees,
     read_trees,
 )
-from maxmargin.features.observed import observed_features
-from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, move_weights, pairs_of
+from maxmargin.encode.sentences.pair_encoder import PairEncoder, read_pairs, stack_places, true_items
 from maxmargin.inference import possible_outputs
 from maxmargin.problem import restrict
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
-from maxmargin.text.syntax_features.arc_features import WordArcs
-from maxmargin.wording import quote
 
 NO_LABELS = np.zeros(0, "U1")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
-    """The encoder of arcs between words."""
+class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
+    """The encoder of arcs between words, with a column of weights of arcs, and one for each label of them."""
 
-    published = ("n_features_in", "classes")
+    n_shared = 1
+    share = 1
+    expected = "n (n + 1) arcs, of n words with n + 1 heads each"
 
-    classes: np.ndarray  # the labels of arcs, none if trees have none
     is_projective: bool
     single_root: bool
-    vocabulary: Vocabulary | None = None  # of features that have names
-    pairs: Pairs | None = None  # of a feature and an arc, or a label of arcs, that have a weight, if not all do
-
-    @property
-    def n_weights(self) -> int:
-        return self.n_features_in * (1 + len(self.classes)) if self.pairs is None else len(self.pairs.labels)
-
-    def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
-        yield from super().claims(w)
-        yield "classes", self.classes.ndim == 1
-        yield "vocabulary", self.vocabulary is None or self.vocabulary.size == self.n_features_in
-        yield "pairs", are_pairs(self.pairs, self.n_features_in, 1 + len(self.classes))
 
     @classmethod
     def learn(
@@ -88,8 +71,8 @@ class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `DependencySVM`."""
         are_named, X = have_names(X)
-        X = check_sentences(X)
-        lengths = count_words(X)
+        X = cls.check_sentences(X)
+        lengths = cls.count_words(X)
         y = [*y] if isinstance(y, Iterator) else y
         are_whole = not isinstance(y, (list, tuple)) or not any(map(is_partial, y))
         is_listed = are_named and only_observed and n_hashed is None and are_whole  # the names are those of true arcs
@@ -102,22 +85,24 @@ class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
         else:
             classes, tables = read_open_trees(y, lengths, classes, lift=projective and lift)
         vocabulary, given_rows = learn_names(
-            true_items(X, heads) if is_listed else X,
+            true_items(X, [*map(rows_of_tree, heads)]) if is_listed else X,
             min_count=min_count,
             n_hashed=n_hashed,
             former=None if former is None else former.vocabulary,
         )
-        rows = read_arcs(X, vocabulary) if is_listed or vocabulary is None else given_rows
-        known: dict[str, Any] = {
-            "classes": classes,
-            "is_projective": bool(projective),
-            "single_root": bool(single_root),
-        }
-        encoder = cls.of(rows, dtype, stores_sparse=are_named, vocabulary=vocabulary, **known)
+        rows = read_pairs(X, vocabulary) if is_listed or vocabulary is None else given_rows
+        encoder = cls.of(
+            rows,
+            dtype,
+            stores_sparse=are_named,
+            vocabulary=vocabulary,
+            classes=classes,
+            is_projective=bool(projective),
+            single_root=bool(single_root),
+        )
         if are_named and only_observed and len(classes):
-            truth = (true_rows(heads, rows.starts), labels) if are_whole else rows_of_labels(tables)
-            known["pairs"] = observe(rows.matrix[truth[0]], np.asarray(truth[1]), len(classes))
-            encoder = cls.of(rows, dtype, stores_sparse=True, vocabulary=vocabulary, **known)
+            truth = (stack_places(map(rows_of_tree, heads), rows), labels) if are_whole else rows_of_labels(tables)
+            encoder = encoder.observing(rows.matrix[truth[0]], np.asarray(truth[1]))
         if former is not None:
             encoder = former.joined(encoder)
         weights = flatten_weights(word_weight, lengths, "word_weight", "sentence")
@@ -132,40 +117,8 @@ class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
         is_weak = np.array([not part.all() for part in np.split(is_certain, starts_of(lengths)[1:-1])])
         return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=is_weak))
 
-    @property
-    def pair_table(self) -> PairTable:
-        """The weights of features of arcs, and of each label of arcs."""
-        return PairTable(self.n_features_in, 1 + len(self.classes), self.pairs)
-
-    def joined(self, other: DependencyEncoder) -> DependencyEncoder:
-        if (self.pairs is None) != (other.pairs is None):
-            raise ValueError("only_observed, and whether arcs have labels, must be what they were before.")
-        vocabulary, classes = join_vocabularies(self, other), join_classes(self.classes, other.classes)
-        n_features = self.n_features_in if vocabulary is None else vocabulary.size
-        both = replace(self, vocabulary=vocabulary, n_features_in=n_features, classes=classes, pairs=None)
-        if self.pairs is None:
-            return both
-        numbers = np.union1d(self._numbers_in(both), other._numbers_in(both))
-        return replace(both, pairs=both.pair_table.with_numbers(numbers).pairs)
-
-    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
-        if not isinstance(other, DependencyEncoder) or places_of(other, self) is None:
-            return None
-        return move_weights(w, other._numbers_in(self), self.pair_table)
-
-    def _numbers_in(self, other: DependencyEncoder) -> np.ndarray:
-        """The numbers of its pairs in the table of another encoder."""
-        features, labels = places_of(self, other), find_labels(self.classes, other.classes)
-        assert features is not None
-        columns = np.append(0, np.where(labels < 0, NOWHERE, labels + 1))
-        return self.pair_table.numbers_in(other.pair_table, features, columns)
-
     def problem(self, X: object, y: object = None) -> ProjectiveProblem | NonprojectiveProblem:
-        are_named, X = have_names(X)
-        X = check_sentences(X)
-        if are_named != (self.vocabulary is not None):
-            raise TypeError("X must hold features by name, dictionaries or lists of strings, if it did so in fit.")
-        lengths, rows = count_words(X), read_arcs(X, self.vocabulary, self.n_features_in)
+        lengths, rows = self.read(X)
         arcs = np.zeros(lengths.sum(), np.int64)
         if y is not None:
             heads, given = read_trees(y, lengths, single_root=False)
@@ -188,12 +141,8 @@ class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
         with_grams: bool = False,
     ) -> ProjectiveProblem | NonprojectiveProblem:
         """Put arcs, true trees and costs together."""
-        stored = self.stored(rows)
-        features = row_features(stored, self.dtype, with_grams=with_grams and self.pairs is None)
-        if self.pairs is not None:
-            features = observed_features(features, self.pairs)
         return (ProjectiveProblem if self.is_projective else NonprojectiveProblem)(
-            features=features,
+            features=self.features_of(rows, with_grams),
             starts=starts_of(lengths),
             arc_starts=rows.starts.astype(np.int64),
             supervision=DependencySupervision(arcs.astype(np.int32), word_cost.astype(self.dtype), float(label_cost)),
@@ -219,15 +168,11 @@ class DependencyEncoder(RowEncoder[ProjectiveProblem | NonprojectiveProblem]):
         return (problem.starts,)
 
     def names(self, w: np.ndarray) -> Bunch:
-        width = 1 + len(self.classes)
-        if width == 1:
-            return Bunch(arcs=w)
-        if self.pairs is None:
-            table: Any = w.reshape(-1, width)
-            return Bunch(arcs=table[:, 0], labels=table[:, 1:])
-        table = sp.csr_array((w, self.pairs.labels.astype(np.int32), self.pairs.start.astype(np.int64)))
-        table.resize(self.n_features_in, width)
-        return Bunch(arcs=table[:, [0]].toarray().ravel(), labels=table[:, 1:])
+        table = self.label_weights(w)
+        if not len(self.classes):
+            return Bunch(arcs=table[:, 0])
+        arcs = table[:, [0]].toarray().ravel() if sp.issparse(table) else table[:, 0]
+        return Bunch(arcs=arcs, labels=table[:, 1:])
 
     def decode(self, problem: ProjectiveProblem | NonprojectiveProblem, i: int, rows: np.ndarray) -> Any:
         n_labels = len(self.classes)
@@ -262,38 +207,9 @@ def learn_labels(given: np.ndarray | None, former: np.ndarray | None) -> tuple[n
     return joined, np.searchsorted(joined, classes)[labels]
 
 
-def check_sentences(X: Any) -> Sequence[object]:
-    """Sentences as a list, checked to be one."""
-    X = [*X] if isinstance(X, Iterable) and not (isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X)) else X
-    check_examples(X, "(n, n + 1, F) arrays, or of lists with the features of n (n + 1) arcs", "sentence")
-    return X
-
-
-def count_words(X: Iterable[object]) -> np.ndarray:
-    """The numbers of words of sentences, from those of their arcs."""
-    if isinstance(X, WordArcs):
-        return X.lengths
-    return np.array([_count(x, i) for i, x in enumerate(X)], np.int64)
-
-
-def _count(x: Any, i: int) -> int:
-    if not (hasattr(x, "shape") or isinstance(x, Sequence)):
-        raise TypeError(f"X[{i}] must hold the features of n (n + 1) arcs, not {quote(x)}.")
-    n_arcs = math.prod(x.shape[:-1]) if hasattr(x, "shape") and len(x.shape) > 1 else len(x)
-    n = math.isqrt(n_arcs)
-    if n == 0:
-        raise ValueError(f"X[{i}] is empty: every sentence needs at least one word.")
-    if n * (n + 1) != n_arcs or (hasattr(x, "shape") and len(x.shape) == 3 and x.shape[0] != n):
-        found = f"has the shape {x.shape}" if hasattr(x, "shape") else f"has {n_arcs} arcs"
-        raise ValueError(f"X[{i}] must have n (n + 1) arcs, of n words with n + 1 heads each, but {found}.")
-    return n
-
-
-def true_rows(heads: Sequence[np.ndarray], starts: np.ndarray) -> np.ndarray:
-    """The rows of the arcs of trees."""
-    return np.concatenate(
-        [start + np.arange(len(tree)) * (len(tree) + 1) + tree for start, tree in zip(starts, heads, strict=False)]
-    )
+def rows_of_tree(heads: np.ndarray) -> np.ndarray:
+    """The rows of the arcs of a tree."""
+    return np.arange(len(heads)) * (len(heads) + 1) + heads
 
 
 def rows_of_labels(tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -301,37 +217,3 @@ def rows_of_labels(tables: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray
     flat = np.concatenate([table.reshape(-1, table.shape[2]) for table in tables])
     rows, labels = np.nonzero(flat[:, 1:])
     return rows, labels
-
-
-def true_items(X: Any, heads: Sequence[np.ndarray]) -> Any:
-    """The features of the arcs of trees alone."""
-    if isinstance(X, WordArcs):
-        return X.of_heads(heads)
-    return [[x[m * (len(tree) + 1) + h] for m, h in enumerate(tree)] for x, tree in zip(X, heads, strict=True)]
-
-
-def read_arcs(X: Any, vocabulary: Vocabulary | None, n_features: int | None = None) -> Rows:
-    """The features of all arcs, those by name as a vocabulary knows them."""
-    if vocabulary is None:
-        flat = [x.reshape(-1, x.shape[2]) if np.ndim(x) == 3 else x for x in X]
-        return stack_rows(flat, None, n_features, noun="sentence")
-    if not isinstance(X, WordArcs):
-        return vocabulary.rows(X)
-    blocks = [*X.find_columns(vocabulary.known)]
-    indices = np.concatenate([block.values for block in blocks])
-    lengths = np.concatenate([np.diff(block.starts) for block in blocks])
-    indptr = starts_of(lengths).astype(np.int32 if len(indices) < 2**31 else np.int64)
-    matrix = sp.csr_array((np.ones(len(indices), np.int8), indices, indptr), (len(lengths), vocabulary.size))
-    matrix.sort_indices()
-    if not matrix.has_canonical_format:  # names that are hashed onto the same column
-        matrix.data = matrix.data.astype(np.float64)
-        matrix.sum_duplicates()
-    return Rows(matrix, starts_of(X.lengths * (X.lengths + 1)))
-
-
-def observe(truth: sp.csr_array, labels: np.ndarray, n_labels: int) -> Pairs:
-    """All features of arcs, and the pairs of a feature and a label that occur in true arcs."""
-    is_pair = np.zeros((truth.shape[1], 1 + n_labels), bool)
-    is_pair[:, 0] = True
-    is_pair[truth.indices, 1 + np.repeat(labels, np.diff(truth.indptr))] = True
-    return pairs_of(is_pair)

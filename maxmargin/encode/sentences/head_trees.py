@@ -130,7 +130,7 @@ def check_heads(heads: Sequence[object], n_words: int, name: str, *, single_root
     if len(heads) != n_words:
         raise ValueError(f"{name} has {len(heads)} heads, but there are {n_words} words.")
     for m, head in enumerate(heads, start=1):
-        if not isinstance(head, Integral) or isinstance(head, (bool, np.bool_)):
+        if not isinstance(head, (int, Integral)) or isinstance(head, (bool, np.bool_)):  # int is quicker
             raise TypeError(f"{name} has the head {quote(head)} at word {m}, but a head must be an integer.")
         if not 0 <= int(head) <= n_words:
             raise ValueError(f"{name} has the head {head} at word {m}, but heads are 0, the root, to {n_words}.")
@@ -149,20 +149,17 @@ def check_heads(heads: Sequence[object], n_words: int, name: str, *, single_root
 
 def find_cycle(heads: np.ndarray) -> list[int]:
     """The words of a cycle, from the least one on; none of a tree."""
-    finished = np.zeros(len(heads) + 1, bool)
-    finished[ROOT] = True
-    for start in range(1, len(heads) + 1):
-        path: list[int] = []
-        word = start
-        while not finished[word]:
-            if word in path:
-                cycle = path[path.index(word) :]
-                least = cycle.index(min(cycle))
-                return cycle[least:] + cycle[:least]
-            path.append(word)
-            word = int(heads[word - 1])
-        finished[path] = True
-    return []
+    above = np.append(ROOT, heads)
+    for _ in range(len(heads).bit_length()):
+        above = above[above]  # twice as far up
+    astray = above[above != ROOT]
+    if not astray.size:
+        return []
+    cycle = [int(astray[0])]
+    while (word := int(heads[cycle[-1] - 1])) != cycle[0]:
+        cycle.append(word)
+    least = cycle.index(min(cycle))
+    return cycle[least:] + cycle[:least]
 
 
 def crossing_pairs(heads: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def learn_transitions(
             return None, _stack(edges, None)
         return learn_names(edges, min_count=min_count, n_hashed=n_hashed, may_be_empty=True)
 
-    vocabulary, rows = _naming_them(learn)
+    vocabulary, rows = naming("edge_features", learn)
     return vocabulary, _check(rows, lengths)
 
 
@@ -63,7 +63,7 @@ def read_transitions(
             return _stack(given, width)
         return known_by_name(given, vocabulary, may_be_empty=True)
 
-    return _check(_naming_them(read), lengths)
+    return _check(naming("edge_features", read), lengths)
 
 
 def with_constant(rows: Rows) -> Rows:
@@ -100,12 +100,12 @@ def _stack(edges: object, width: int | None) -> Rows:
     )
 
 
-def _naming_them(read: Callable[[], Found]) -> Found:
-    """What is read, or an error that names what it is about."""
+def naming(argument: str, read: Callable[[], Found]) -> Found:
+    """What is read of an argument, or an error that names it."""
     try:
         return read()
     except (TypeError, ValueError) as error:
-        raise type(error)(f"In edge_features: {error}") from None
+        raise type(error)(f"In {argument}: {error}") from None
 
 
 def _check(rows: Rows, lengths: np.ndarray) -> Rows:

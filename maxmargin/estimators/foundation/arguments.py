@@ -172,6 +172,20 @@ class Observed(Names):
 
 
 @arguments
+class Memory:
+    """Of models of sequences whose labels depend on several before them."""
+
+    order: int = parameter(
+        "{1, 2}",
+        "How many labels before it the score of a label depends on. With 2, each three labels in a row that occur in "
+        "y, where they are known, have a weight besides those of their transitions; others have these alone, and are "
+        "allowed unless a transition is not. Not with `edge_features`.",
+        default=1,
+        check=partial(check_choice, choices=(1, 2)),
+    )
+
+
+@arguments
 class MaxMargin:
     """Of structural SVMs."""
 

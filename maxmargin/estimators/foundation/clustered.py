@@ -7,9 +7,11 @@ portions are put together, and stay where they are. All of it can be computed ag
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from maxmargin.estimators.foundation.fitting import Task, as_list
 from maxmargin.estimators.foundation.portioned import check_portionable, prepare_portion
 from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.problem import part_sizes
-from maxmargin.solvers.parted.portions import Portion, in_tuples, own
+from maxmargin.solvers.parted.portions import Portion, T, in_tuples, own
 from maxmargin.text.sentence_files.documents import read_document
 from maxmargin.version import __version__
 from maxmargin.wording import quote
@@ -45,8 +47,8 @@ PORTIONS = 16  # of lists that are here: a number that does not depend on the wo
 def prepare_on(
     client: object,
     model: StructuredModel,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     sample_weight: ArrayLike | None,
     former: Encoder | None,
     data: Mapping[str, Any],
@@ -55,30 +57,36 @@ def prepare_on(
     tasks = Tasks(check_client(client))
     model._check_parameters()
     check_portionable(model, data, "client")
-    if "former" not in model._encoder_type.argument_names():
-        raise ValueError(f"client must be None: a {type(model).__name__} needs all examples in one place.")
     sources = submit_sources(tasks, X, y)
     bare = type(model)(**model.get_params(deep=False))
     found = [tasks.submit(learn_alone, bare, source, k) for k, source in enumerate(sources)]
     sizes = np.array(tasks.results([tasks.submit(nth, future, 1) for future in found]))
+    alone = [tasks.submit(nth, future, 0) for future in found]
     before = [] if former is None else [tasks.submit(hold, former)]
-    union = join_in_order(tasks, before + [tasks.submit(nth, future, 0) for future in found])
+    if "former" in model._encoder_type.argument_names():
+        union = join_in_order(tasks, before + alone)
+    else:
+        union = (before + alone)[0]
+        check_alike(tasks, union, alone, f", or a {type(model).__name__} needs all examples in one place.")
     weights: Sequence[Any] = [None] * len(sizes)
     if sample_weight is not None:
         weights = np.split(as_sample_weight(sample_weight, int(sizes.sum())), np.cumsum(sizes)[:-1])
-    made = [
-        tasks.submit(make_portion, bare, source, k, union, weight)
-        for k, (source, weight) in enumerate(zip(sources, weights, strict=True))
-    ]
+    calls = ((bare, source, k, union, weight) for k, (source, weight) in enumerate(zip(sources, weights, strict=True)))
+    made = tasks.submit_evenly(make_portion, calls)
     portions, encoders = ([tasks.submit(nth, future, i) for future in made] for i in (0, 1))
-    differ = tasks.results([tasks.submit(differs, encoders[0], encoder) for encoder in encoders])
-    if any(differ):
-        raise ValueError(f"Portion {differ.index(True)} of the data differs in kind from portion 0.")
+    check_alike(tasks, encoders[0], encoders, ".")
     encoder, like = tasks.results([encoders[0], tasks.submit(problem_of, portions[0])])
     like = in_tuples(own, like)
     layout = WeightLayout(layout_of(like).n_weights)
     lower, upper = encoder.limits(model._named_bounds(encoder), layout.n_weights)
     return Task(encoder, DaskPortions(tasks, portions, sizes, like), layout, lower, upper, None, ())
+
+
+def check_alike(tasks: Tasks, first: Future, encoders: list[Future], end: str) -> None:
+    """Raise, with this end of the sentence, where weights mean something else to another encoder than the first."""
+    differ = tasks.results([tasks.submit(differs, first, encoder) for encoder in encoders])
+    if any(differ):
+        raise ValueError(f"Portion {differ.index(True)} of the data differs in kind from portion 0{end}")
 
 
 def check_client(client: object) -> Client:
@@ -109,7 +117,7 @@ def submit_sources(tasks: Tasks, X: Any, y: Any) -> list[Future]:
     """Tasks that read portions of the data, pairs of X and y, each."""
     if isinstance(X, Shards):
         if X.folder is not None:
-            return [tasks.submit(nth, X, k) for k in range(len(X))]
+            return [tasks.submit(read, reader) for reader in X.readers]
         return [tasks.submit(hold, tuple(X[k])) for k in range(len(X))]
     bags = hasattr(X, "to_delayed") and hasattr(X, "npartitions")
     if bags:
@@ -126,8 +134,9 @@ def submit_sources(tasks: Tasks, X: Any, y: Any) -> list[Future]:
     if isinstance(X, str | PathLike) or (
         isinstance(X, Sequence) and X and all(isinstance(x, PathLike | str) for x in X)
     ):
-        paths = [X] if isinstance(X, str | PathLike) else X
-        return [tasks.submit(read_file, str(path)) for path in paths]
+        paths = [str(path) for path in ([X] if isinstance(X, str | PathLike) else X)]
+        sums = tasks.results([tasks.submit(checksum_of, path) for path in paths])
+        return [tasks.submit(read_file, path, checksum) for path, checksum in zip(paths, sums, strict=True)]
     X, y = check_chunk((X, as_list(y)), 0)
     if y is None:
         raise TypeError("y must hold the true outputs of X, but it is None.")
@@ -147,6 +156,11 @@ def join_in_order(tasks: Tasks, encoders: list[Future]) -> Future:
 # --- on workers -------------------------------------------------------------------------------------------------------
 
 
+def read(reader: Callable[[], T]) -> T:
+    """What a function reads, there."""
+    return reader()
+
+
 def pair_up(X: Any, y: Any, is_bag: bool) -> tuple[object, object]:
     """X and y of a portion, of one object that has both or of two; partitions of bags hold pairs of single ones."""
     if y is not None:
@@ -157,10 +171,18 @@ def pair_up(X: Any, y: Any, is_bag: bool) -> tuple[object, object]:
     return X
 
 
-def read_file(path: str) -> tuple[object, object]:
-    """X and y of a file of tagged sentences."""
+def checksum_of(path: str) -> int:
+    """What tells a file from what it was."""
+    return zlib.crc32(Path(path).read_bytes())
+
+
+def read_file(path: str, checksum: int) -> tuple[object, object]:
+    """The columns of tokens, as names of features, and their tags; files are read again where workers are lost."""
+    if checksum_of(path) != checksum:
+        raise ValueError(f"{path!r} has changed since the fit began.")
     document = read_document(path)
-    return document.X, document.y
+    names = [[(token,) if isinstance(token, str) else token for token in sentence] for sentence in document.X]
+    return names, document.y
 
 
 def learn_alone(model: StructuredModel, source: object, k: int) -> tuple[Encoder, int]:

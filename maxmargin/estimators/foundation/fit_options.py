@@ -38,7 +38,7 @@ HELD_OUT = (
 
 EXAMPLES = """\
 X
-    As in `fit`, with lengths where there are any.
+    As in `fit`, with lengths where there are any. Of `Shards`, one after the other is in memory.
 """
 ALLOWED = """\
 allowed

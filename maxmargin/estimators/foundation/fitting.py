@@ -13,14 +13,18 @@ from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.encode.inputs.base_encoder import Encoder, same
+from maxmargin.encode.names.forked_reading import reading_on
 from maxmargin.features import WeightLayout, layout_of
+from maxmargin.features.layout import ScaledLayout
 from maxmargin.garbage import give_back
 from maxmargin.losses import BaseLoss
 from maxmargin.metrics.scoring import find_metric
 from maxmargin.problem import all_true_outputs, n_examples, part_sizes
+from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import without_means
-from maxmargin.solvers.parted.portions import Portions
+from maxmargin.solvers.parted.portions import LocalPortions, Portion, Portions
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 from maxmargin.wording import quote
@@ -88,7 +92,8 @@ def prepare(
     y = as_known(y)
     if former is not None and "former" in model._encoder_type.argument_names():
         data["former"] = former
-    encoder, problem, weak = Learned(*model._learn(as_list(X), y, **data))
+    with reading_on(model.n_jobs):
+        encoder, problem, weak = Learned(*model._learn(as_list(X), y, **data))
     if part_sizes(problem).sum() >= MANY_PARTS:
         give_back()
     layout, dual_shape = layout_of(problem), encoder.dual_shape(problem)
@@ -137,6 +142,24 @@ def prior_weights(prior: StructuredModel, task: Task) -> np.ndarray:
     return task.layout.to_solver(w)
 
 
+def free_new_weights(task: Task, prior: StructuredModel, solver: Solver, times: float) -> Task:
+    """The task with weights that the prior does not know regularized so many times less than those that it knows.
+
+    The task itself, where there are none, or where the solver asks for more than sums over all examples.
+    """
+    is_known = task.encoder.weights_of(prior._encoder, np.ones(prior._w.shape)) != 0
+    asks_for_sums = solver.takes_portions and not isinstance(solver, BCFW)
+    if np.all(is_known) or not asks_for_sums or task.weak is not None:
+        return task
+    scale = np.where(is_known, 1.0, np.sqrt(times))
+    problem = task.problem if task.is_parted else LocalPortions([Portion(task.problem, task.sample_weight)])
+    problem.layout = layout = ScaledLayout(scale)
+    lower, upper = (
+        None if bound is None else layout.to_solver(task.layout.to_model(bound)) for bound in (task.lower, task.upper)
+    )
+    return Task(task.encoder, problem, layout, lower, upper, None, ())
+
+
 def read_held_out(
     model: StructuredModel, encoder: Encoder, X: object, y: object, data: Mapping[str, object]
 ) -> HeldOut | None:
@@ -147,7 +170,8 @@ def read_held_out(
         return None
     y = [*y] if isinstance(y, Iterator) else as_known(y)
     try:
-        problem = encoder.problem(as_list(X), y, **data)
+        with reading_on(model.n_jobs):
+            problem = encoder.problem(as_list(X), y, **data)
         if model.scoring is not None:
             metric, truth = find_metric(model.scoring), model._as_predicted(y, data)
             metric(truth, truth)  # raises, if it cannot judge such outputs, before training does

@@ -75,7 +75,7 @@ def check_portionable(model: StructuredModel, data: Mapping[str, Any], where: st
 
 def prepare_portion(
     model: StructuredModel,
-    source: Any,
+    source: object,
     k: int,
     sample_weight: ArrayLike | None = None,
     union: Encoder | None = None,

@@ -79,15 +79,20 @@ def log_likelihoods(model: StructuredModel, X: object, y: object, **data: object
     """Log p(y_i | x_i) of outputs, or of all outputs that agree with what is known."""
     encoder, y = find_encoder(model), as_known(y)
     if encoder.is_partial(y):
-        problem = model._problem(X, **data)
-        check_has(problem, exp_oracle, "log_likelihood")
-        both = agreeing(encoder, problem, y, "y"), problem
-        known, every = (inference.marginals(part, model._w, model.n_jobs)[1] for part in both)
-        return np.where(known < IMPOSSIBLE / 2, -np.inf, np.minimum(known - every, 0.0))
+        return known_log_likelihoods(model, X, y, **data)
     problem = model._problem_with_truth(X, y, **data)
     check_has(problem, exp_oracle, "log_likelihood")
     encoder.check_seen(problem)
     return inference.log_likelihoods(problem, model._w, model.n_jobs)
+
+
+def known_log_likelihoods(model: StructuredModel, X: object, known: object, **data: object) -> np.ndarray:
+    """The logarithms of the probabilities of all outputs that agree with what is known of them."""
+    problem = model._problem(X, **data)
+    check_has(problem, exp_oracle, "log_likelihood")
+    both = agreeing(model._encoder, problem, known, "y"), problem
+    some, every = (inference.marginals(part, model._w, model.n_jobs)[1] for part in both)
+    return np.where(some < IMPOSSIBLE / 2, -np.inf, np.minimum(some - every, 0.0))
 
 
 def known_marginals(model: StructuredModel, X: object, allowed: object = None) -> tuple[Any, np.ndarray]:
@@ -105,6 +110,11 @@ def feature_names(self: StructuredModel) -> np.ndarray:
 def edge_feature_names(self: StructuredModel) -> np.ndarray:
     """The names of the features of transitions, if they have any and are not hashed."""
     return _names_in(getattr(find_encoder(self), "edge_vocabulary", None), "edge_feature_names_in_")
+
+
+def segment_feature_names(self: StructuredModel) -> np.ndarray:
+    """The names of the features of segments, if they have any and are not hashed."""
+    return _names_in(getattr(find_encoder(self), "segment_vocabulary", None), "segment_feature_names_in_")
 
 
 def _names_in(vocabulary: Vocabulary | None, name: str) -> np.ndarray:

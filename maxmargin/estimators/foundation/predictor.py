@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,31 @@ from numpy.typing import ArrayLike
 
 from maxmargin import inference
 from maxmargin.checks import check_count
+from maxmargin.data.shard_predictions import predicts_shards
+from maxmargin.data.sharding import Shards
+from maxmargin.display.notebook import offer_model, show_model
+from maxmargin.encode.names.forked_reading import reading_on
 from maxmargin.estimators.foundation.fit_options import documents_prediction
-from maxmargin.estimators.foundation.fitting import as_known, as_list
+from maxmargin.estimators.foundation.fitting import as_known, as_list, as_seed
 from maxmargin.estimators.foundation.predictions import agreeing, check_has
-from maxmargin.problem import AnyProblem, exp_oracle, max_marginals, topk_oracle
+from maxmargin.persist.files import Location, check_writable
+from maxmargin.problem import AnyProblem, exp_oracle, max_marginals, sample_oracle, topk_oracle
 from maxmargin.sklearn_contract import check_is_fitted
 
 
+@predicts_shards
 class Predictor:
     """What a model predicts with its weights, its encoder and so many threads."""
 
     _encoder: Any
     _w: np.ndarray
     n_jobs: int | None
+    _repr_html_ = show_model
+    _repr_mimebundle_ = offer_model
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        predicts_shards(cls)
 
     def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: object) -> np.ndarray | None:
         """The weights of examples, checked."""
@@ -29,7 +42,8 @@ class Predictor:
 
     def _read(self, X: object, **data: object) -> AnyProblem:
         """The problem of new examples."""
-        return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
+        with reading_on(self.n_jobs):
+            return self._encoder.scored(self._encoder.problem(as_list(X), **data), self._w)
 
     def _problem(self, X: object, allowed: object = None, **data: object) -> Any:
         """The problem of new examples, with only those outputs that agree with what is allowed."""
@@ -39,6 +53,8 @@ class Predictor:
 
     def _problem_with_truth(self, X: object, y: object, **data: object) -> Any:
         """The problem of new examples whose true outputs are known."""
+        if isinstance(X, Shards):
+            raise TypeError("X must hold the examples of y, not be Shards: score one after the other.")
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
         return self._problem(X, y=y, **data)
@@ -121,13 +137,81 @@ class Predictor:
         Returns
         -------
         list with an array per example: (T_i, L) for labels, in the order of `classes_`; (K_i,) for candidates;
-        (H_i, W_i) for cells that may be inside a box, in O(H_i^2 W_i^2) time. For classes, one (n, L) array.
+        (H_i, W_i, J) for joints; (H_i, W_i) for cells that may be inside a box, in O(H_i^2 W_i^2) time. For classes,
+        one (n, L) array.
         """
         return self._predict_marginals(self._problem(X, allowed))
 
     def _predict_marginals(self, problem: AnyProblem) -> Any:
         check_has(problem, exp_oracle, "predict_marginals")
         return self._encoder.arrange(problem, inference.marginals(problem, self._w, self.n_jobs)[0])
+
+    def _sample(self, problem: AnyProblem, n_samples: int, random_state: object) -> list[Any]:
+        """Independent outputs of each example, drawn from p(y) ~ exp(score(y))."""
+        check_has(problem, sample_oracle, "sample")
+        check_count("n_samples", n_samples)
+        rng = np.random.default_rng(as_seed(random_state))
+        drawn = inference.samples(problem, self._w, int(n_samples), rng, self.n_jobs)
+        return [self._encoder.decode(problem, i, outputs) for i, outputs in enumerate(drawn)]
+
+    def report(
+        self,
+        path: Location,
+        X: object = None,
+        y: object = None,
+        *,
+        shown: Sequence[object] | None = None,
+        others: Mapping[str, Predictor] | None = None,
+        title: str | None = None,
+        command: str | None = None,
+        **data: object,
+    ) -> None:
+        """Write a page, in one file of HTML that needs no network, on what came of the fit and what is predicted wrong.
+
+        Parameters
+        ----------
+        path
+            The file to write.
+        X, y
+            Examples as in `fit`, which the model was not trained on: without them there are no scores.
+        shown
+            What each example looks like. Of sequences, trees and sentences, lists of words; of matchings, pairs of
+            lists of words; of candidates, lists of texts. Of boxes and poses, images, (h, w) or (h, w, 3) arrays; of
+            graphs, images whose pixels are nodes, row by row, or pairs of an image and an array of the node of each
+            pixel. Of others, images or texts.
+        others
+            Models to compare with on the same examples, by name.
+        title
+            What to call the model; by default the name of the file.
+        command
+            What made the model, to be told.
+        **data
+            What else `score` takes, such as lengths.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from maxmargin import ChainSVM
+        >>> X, y = [np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "fit.html"
+        ...     ChainSVM(random_state=0).fit(X, y).report(path, X, y, shown=[["x", "y"], ["y", "x"]])
+        ...     path.read_text()[:15]
+        '<!DOCTYPE html>'
+        """
+        from maxmargin.display.page import write_page  # which few need
+        from maxmargin.drawings.model_page import report_model
+
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise ValueError("X and y must be given together.")
+        examples, target = None if X is None else as_list(X), check_writable(path)
+        test = None if examples is None or len(examples) == 0 else (examples, y)
+        name = title or target.stem
+        page = report_model(self, test, shown=shown, others=others, data=data, name=name, command=command)
+        write_page(path, page)
 
     def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:
         """How good predictions are, on average: the share of them that are right, unless said otherwise.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,9 @@ from maxmargin.parameters import parameter
 from maxmargin.problem import AnyProblem
 from maxmargin.supervision.weak import Learned
 
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
 
 @estimator
 class RowClassifier(Precision, StructuredModel):
@@ -30,7 +33,7 @@ class RowClassifier(Precision, StructuredModel):
         default=True,
     )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -87,4 +90,4 @@ class RowClassifier(Precision, StructuredModel):
         super()._set_weights(encoder, w)
 
     def _read(self, X: object, **data: object) -> AnyProblem:
-        return self._encoder.problem(self._check_rows(X, reset=False), **data)
+        return self._encoder.scored(self._encoder.problem(self._check_rows(X, reset=False), **data), self._w)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import inference
-from maxmargin.checks import check_count
+from maxmargin.drawings.label_drawings import LABELS
 from maxmargin.encode.inputs.lone import best_labels
 from maxmargin.estimators.foundation.arguments import EndIntercepts, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import (
@@ -19,7 +19,6 @@ from maxmargin.estimators.foundation.fit_options import (
     documents_prediction,
     estimator,
 )
-from maxmargin.estimators.foundation.fitting import as_seed
 from maxmargin.estimators.foundation.predictions import (
     find_encoder,
     log_likelihood,
@@ -58,9 +57,11 @@ class SequenceData(FitOptions, total=False):
 class SequenceModel(EndIntercepts, StructuredModel):
     """What the models of sequences share."""
 
+    _drawing = LABELS
     allowed_transitions: Any = parameter(
-        "set of pairs of labels or (L, L) boolean array",
-        "The transitions a labelling may use, from the first label (row) to the second (column); None allows all.",
+        'set of pairs of labels, (L, L) boolean array or "observed"',
+        "The transitions a labelling may use, from the first label (row) to the second (column), or those that occur "
+        "in y; None allows all. Where few of many labels may follow each other, time grows with the number of these.",
         default=None,
     )
 
@@ -257,8 +258,5 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         >>> model.sample([np.eye(2)], n_samples=5, random_state=0)[0].shape
         (5, 2)
         """
-        check_count("n_samples", n_samples)
         problem = self._problem(X, allowed, lengths=lengths, edge_features=edge_features)
-        rng = np.random.default_rng(as_seed(random_state))
-        samples = inference.samples(problem, self._w, n_samples, rng, self.n_jobs)
-        return [self.classes_[outputs] for outputs in samples]
+        return self._sample(problem, n_samples, random_state)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_sample_weight, check_flag
 from maxmargin.data.sharding import Shards
+from maxmargin.drawings.outcomes import TEXTS, Drawing
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
 from maxmargin.estimators.foundation.arguments import TrainingArguments
@@ -23,6 +24,7 @@ from maxmargin.estimators.foundation.fitting import (
     complete,
     find_prior,
     find_start,
+    free_new_weights,
     prepare,
     prior_weights,
     read_held_out,
@@ -36,6 +38,9 @@ from maxmargin.problem import AnyProblem, all_true_outputs, part_sizes
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.supervision.weak import Learned
 from maxmargin.trace import Certificate, Status, Trace
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
 
 RENAMED = {"fit_bias": "fit_intercept"}  # arguments that models saved by earlier versions have under another name
 LEARNED = {  # by a fit, but for training data
@@ -54,7 +59,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
     """Base of all models.
 
     Subclasses hold an `_encoder_type`, which learns an encoder from training data, and a `_trainer`, which says what
-    is minimised. What they predict, and how it is scored, is in the encoder.
+    is minimised. What they predict, and how it is scored, is in the encoder; how it looks, in their `_drawing`.
     """
 
     # what scikit-learn passes on, where metadata routing is enabled, unless told otherwise
@@ -63,14 +68,15 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
 
     _encoder_type: ClassVar[Any]
     _trainer: ClassVar[Trainer] = Trainer()
+    _drawing: ClassVar[Drawing] = TEXTS  # of outputs, in pages
     _solver_options: ClassVar[tuple[str, ...]] = ()  # arguments that `solve` of the solver takes by the same names
 
     def __init_subclass__(cls) -> None:
         document_fit(cls)  # before scikit-learn, if it is loaded, reads its signature
         super().__init_subclass__()
-        register(cls, get=cls._saved, make=cls._loaded)
+        register(cls, get=cls._pack, make=cls._unpack)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.two_d_array = False
@@ -95,8 +101,10 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """Go on from a fitted model with further examples; their features and labels may be new.
 
         It is a `fit` to these n examples with the model itself as `prior`: what they say nothing of stays as it was. A
-        model that has seen m examples before counts accordingly: C is divided by 1 + m / n. On a model that is not
-        fitted it is `fit`.
+        model that has seen m examples before counts accordingly: of weights that it has, C is divided by 1 + m / n. Of
+        new features and labels it knows nothing: of their weights C stays what it is, where the solver asks for nothing
+        but sums over all examples, as the default one then does; with others, C is the same for all weights. On a model
+        that is not fitted it is `fit`.
 
         Parameters
         ----------
@@ -132,11 +140,14 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         solver, loss = self._trainer.choose(self, task.like)
         solver = self._trainer.complete(solver, loss, task.weak, task.like)
         held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
-        mean = None if prior is None else prior_weights(prior, task)
         n_seen = self.n_seen_ if prior is self else 0
+        times = 1 + n_seen / task.n_examples
+        if prior is self:
+            task = free_new_weights(task, prior, solver, times)
+        mean = None if prior is None else prior_weights(prior, task)
         result = solver.solve(
             task.problem,
-            self.C / (1 + n_seen / task.n_examples),
+            self.C / times,
             task.sample_weight,
             loss=loss,
             weak=task.weak,
@@ -234,7 +245,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """Write the model to a file, in place of what is there, from which `maxmargin.load` makes it again."""
         save(self, path)
 
-    def _saved(self) -> dict[str, object]:
+    def _pack(self) -> dict[str, object]:
         """What is saved: constructor arguments and, of a fitted model, what it has learned."""
         fitted = None
         if hasattr(self, "_w"):
@@ -243,7 +254,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         return {**self.get_params(deep=False), "fitted": fitted}
 
     @classmethod
-    def _loaded(cls, fitted: Any, **arguments: Any) -> Self:
+    def _unpack(cls, fitted: Any, **arguments: Any) -> Self:
         """The model of what was saved, which need not have been one."""
         model = cls(**{RENAMED.get(name, name): value for name, value in arguments.items()})
         if fitted is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Self, Unpack
 
 from maxmargin.checks import check_cost
+from maxmargin.drawings.arc_drawings import DEPENDENCIES
 from maxmargin.encode.sentences.dependency_encoder import DependencyEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
@@ -44,6 +45,7 @@ class DependencyModel(Names, Precision, StructuredModel):
     )
 
     _encoder_type = DependencyEncoder
+    _drawing = DEPENDENCIES
 
     feature_names_in_ = property(feature_names)
 

@@ -15,7 +15,8 @@ from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.batch.one_slack import OneSlack
-from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
+from maxmargin.solvers.block_coordinate.bcfw import BCFW
+from maxmargin.solvers.block_coordinate.block_state import BlockState
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.frame.solve import Solver
@@ -62,8 +63,10 @@ class Auto(Solver):
         return not loss.is_smooth
 
     def chosen_for(self, problem: AnyProblem, loss: BaseLoss) -> Solver:
-        if isinstance(problem, Portions) and (loss.is_smooth or not isinstance(problem, LocalPortions)):
-            return LBFGS() if loss.is_smooth else OneSlack()
+        if isinstance(problem, Portions):
+            can_step = isinstance(problem, LocalPortions) and problem.layout is None
+            if loss.is_smooth or not can_step:
+                return LBFGS() if loss.is_smooth else OneSlack()
         if loss.is_smooth:
             return SmoothAuto() if layout_of(problem).is_explicit else ExponentiatedGradient()
         return self if loss.is_maximum else OneSlack()

@@ -14,7 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from maxmargin.checks import check_count
-from maxmargin.solvers.block_coordinate.bcfw import BCFW, BlockState
+from maxmargin.solvers.block_coordinate.bcfw import BCFW
+from maxmargin.solvers.block_coordinate.block_state import BlockState
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import enlarge, store_outputs

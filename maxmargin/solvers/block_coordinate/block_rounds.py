@@ -19,7 +19,7 @@ from maxmargin.solvers.objective.active_sets import ActiveSets, enlarge
 from maxmargin.solvers.objective.bounds import confine, release
 
 if TYPE_CHECKING:
-    from maxmargin.solvers.block_coordinate.bcfw import BlockState
+    from maxmargin.solvers.block_coordinate.block_state import BlockState
 
 
 @loop

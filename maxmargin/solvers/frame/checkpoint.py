@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,11 +29,16 @@ from maxmargin.persist.container import Broken
 from maxmargin.persist.files import check_writable
 from maxmargin.persist.values import Reader, Writer
 from maxmargin.problem import AnyProblem
-from maxmargin.solvers.frame.run import Result
+from maxmargin.solvers.frame.run import Result, Run
+from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.trace import Certificate, Status
 from maxmargin.version import __version__
 from maxmargin.wording import quote
+
+if TYPE_CHECKING:
+    from maxmargin.solvers.frame.observation import Observer
+    from maxmargin.solvers.frame.solve import Solver
 
 EVERY = 60.0  # seconds
 SHARE = 0.05  # of the time of a run, that writing may take
@@ -64,14 +69,15 @@ class Checkpoint:
     'OPTIMAL'
     """
 
-    def __init__(self, given: Any, solver: Any, run: Any, observer: Any, problem: Any) -> None:
+    def __init__(self, given: object, solver: Solver, run: Run, observer: Observer, problem: AnyProblem) -> None:
         self.path, self.every = check_checkpoint(given)
         if not solver.resumes:
             raise ValueError(f"checkpoint must be None: {solver.known_as} keeps no state to go on from.")
-        self.run, self.observer, self.problem = run, observer, problem
+        self.run, self.observer = run, observer
+        self.problem: Any = problem  # some, of users, know more than the contract says
         self.given = {"run": run, "objective": run.objective, "bounds": run.objective.bounds}
         self.fingerprint = fingerprint(solver, run, problem)
-        Writer(keeps_state=True)(self._seen(), "checkpoint: what the problem has seen")  # raises before training
+        Writer(keeps_state=True)(self._ask_problem(), "checkpoint: what the problem has seen")  # raises before training
         self.last = time.perf_counter()
 
     def resume(self) -> None:
@@ -97,7 +103,7 @@ class Checkpoint:
         self.run.restore(snapshot["run"])
         self.observer.restore(snapshot["observer"])
 
-    def _seen(self) -> Any:
+    def _ask_problem(self) -> object:
         """What a problem has come to know, if it is one that does: other than the rest, it is no mere data."""
         return self.problem.snapshot() if hasattr(self.problem, "snapshot") else None
 
@@ -113,7 +119,7 @@ class Checkpoint:
         """Write the state. Where that fails, as on a full disk, the run goes on, and says so."""
         began = time.perf_counter()
         writer = Writer(self.given, keeps_state=True)
-        snapshot = {"run": self.run.snapshot(), "observer": self.observer.snapshot(), "problem": self._seen()}
+        snapshot = {"run": self.run.snapshot(), "observer": self.observer.snapshot(), "problem": self._ask_problem()}
         content = {"checkpoint": self.fingerprint, "state": writer(snapshot, "The state")}
         try:
             container.write(self.path, content, writer.arrays)
@@ -138,7 +144,7 @@ def check_checkpoint(given: object) -> tuple[Path, float]:
     return check_writable(path), float(every)
 
 
-def fingerprint(solver: object, run: Any, problem: AnyProblem) -> dict[str, str]:
+def fingerprint(solver: object, run: Run, problem: AnyProblem) -> dict[str, str]:
     """Digests of all that a run depends on, but for its limits, by what messages say where they differ."""
     objective, held_out = run.objective, run.held_out
     judged = None if held_out is None else (held_out.data, held_out.patience, held_out.n_examples)
@@ -158,7 +164,7 @@ def fingerprint(solver: object, run: Any, problem: AnyProblem) -> dict[str, str]
     }
     if objective.linear is not None:
         parts["other soft labels"] = objective.linear
-    if not objective.is_convex:
+    if isinstance(objective, LatentObjective):
         parts["other labels that are known in part"] = objective.consistent.runner.problem.problem
         if isinstance(objective, TiltedObjective):
             parts["another label_share"] = objective.share.direction, objective.share.expected

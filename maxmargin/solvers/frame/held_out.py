@@ -40,7 +40,7 @@ class HeldOut:
     """
 
     def __init__(
-        self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0, data: Any = None
+        self, score: Callable[[np.ndarray], float], patience: int = 10, n_examples: int = 0, data: object = None
     ) -> None:
         check_count("patience", patience)
         self.score = score
@@ -58,7 +58,7 @@ class HeldOut:
         self.n_judged += 1
         return score
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, object]:
         """What it knows so far."""
         return {name: getattr(self, name) for name in ("best", "best_score", "at", "n_judged")}
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from typing import Any
+from typing import Protocol
 
 PATIENCE = 2.0  # seconds in which further presses of Ctrl-C mean the same as the first
+
+
+class Stoppable(Protocol):
+    """What stops at its next safe point once it is interrupted."""
+
+    interrupted: bool
 
 
 class Interruptible:
@@ -16,7 +22,7 @@ class Interruptible:
     A run that is part of another one passes it on.
     """
 
-    def __init__(self, run: Any) -> None:
+    def __init__(self, run: Stoppable) -> None:
         self.run = run
         self.pressed: float | None = None  # when
         self.is_main = threading.current_thread() is threading.main_thread()  # only it receives signals

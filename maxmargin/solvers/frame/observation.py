@@ -62,7 +62,7 @@ class Observer:
             run.verdict = Status.EARLY_STOPPED
         return self._is_enough(Certificate(self.best, self.lowest, trace.last("dual"))) or run.must_stop
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, object]:
         """What it has seen so far."""
         held_out = None if self.held_out is None else self.held_out.snapshot()
         seen = {name: getattr(self, name) for name in SEEN}

@@ -72,8 +72,8 @@ class Run:
         self,
         objective: Objective,
         limits: Limits,
-        start: Any = None,
-        random_state: Any = None,
+        start: object = None,
+        random_state: object = None,
         held_out: HeldOut | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Run:
         self.clock = objective.runner.clock = clock or Clock(limits.time_limit)
         self.seed = random_state
         try:
-            self.rng = np.random.default_rng(random_state)
+            self.rng = np.random.default_rng(random_state)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise ValueError(f"random_state must be a seed or a generator, not {random_state!r}.") from None
         self.n_steps = 0
@@ -110,7 +110,7 @@ class Run:
             self.state = begin()
         return self.state
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> dict[str, object]:
         """All that a run of the same arguments needs to go on from here."""
         return {
             "counters": {name: getattr(self, name) for name in self.COUNTED},
@@ -274,10 +274,10 @@ class Run:
         self.w[:] = self.objective.in_dtype(project(v, bounds))
         bounds.free[:] = v[bounds.which]
 
-    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **kept: Any) -> Evaluation:
+    def evaluate(self, w: np.ndarray, objective: Objective | None = None, **asked: Any) -> Evaluation:
         """`Objective.evaluate`, counting the oracle's calls."""
         objective = objective or self.objective
-        evaluation = objective.evaluate(w, **kept)
+        evaluation = objective.evaluate(w, **asked)
         self.count(calls=(2 - objective.is_convex) * objective.n, wrong=evaluation.n_wrong)
         self.rounding = evaluation.rounding
         return self.take_note(evaluation) if objective is self.objective else evaluation

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.execution.clock import BrokenOff
 from maxmargin.execution.threads import one_blas_thread
@@ -26,6 +27,7 @@ from maxmargin.solvers.frame.observation import Observer
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.latent_objective import LatentObjective
+from maxmargin.solvers.objective.objective_options import ObjectiveOptions
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.solvers.parted.parted_objective import PartedObjective
 from maxmargin.solvers.parted.portions import Portions
@@ -107,8 +109,8 @@ class Solver:
         prior: np.ndarray | None = None,
         weak: Weak | None = None,
         start: object = None,
-        lower: object = None,
-        upper: object = None,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
         tol: float = 1e-3,
         abs_tol: float = 0.0,
         max_passes: float | None = None,
@@ -177,8 +179,9 @@ class Solver:
         chosen = find_loss(loss or self.default_loss)
         self._check_loss(chosen)
         self._check_oracles(problem.like if isinstance(problem, Portions) else problem, chosen)
-        options = {"lower": lower, "upper": upper, "loss": chosen, "l1_ratio": l1_ratio}
-        objective = make_objective(problem, C, sample_weight, weak, n_jobs, linear=linear, prior=prior, **options)
+        options: ObjectiveOptions = {"sample_weight": sample_weight, "n_jobs": n_jobs, "loss": chosen}
+        options |= {"l1_ratio": l1_ratio, "lower": lower, "upper": upper, "linear": linear, "prior": prior}
+        objective = make_objective(problem, C, weak, **options)
         self._check_objective(objective)
         run = Run(objective, limits, start, random_state, held_out)
         observer = Observer(run, self.returns_last, verbose, callback)
@@ -264,19 +267,17 @@ class Solver:
             )
 
 
-def make_objective(
-    problem: AnyProblem, C: float, sample_weight: Any, weak: Weak | None, n_jobs: int | None, **options: Any
-) -> Objective:
+def make_objective(problem: AnyProblem, C: float, weak: Weak | None, **options: Unpack[ObjectiveOptions]) -> Objective:
     """That of a problem, of which less may be known than one true output each, or of portions of one."""
     if isinstance(problem, Portions):
-        if sample_weight is not None or weak is not None:
+        if options.get("sample_weight") is not None or weak is not None:
             raise ValueError("sample_weight and weak must be None: portions of examples have weights of their own.")
-        return PartedObjective(problem, C, n_jobs, **options)
+        return PartedObjective(problem, C, **options)
     if weak is not None and weak.consistent is not None:
         make = LatentObjective if weak.share is None else TiltedObjective
-        objective: Objective = make(weak, problem, C, sample_weight, n_jobs, **options)
+        objective: Objective = make(weak, problem, C, **options)
     else:
-        objective = Objective(problem, C, sample_weight, n_jobs, **options)
+        objective = Objective(problem, C, **options)
     if weak is not None and weak.target is not None:
         objective.pull_towards(weak.target)
     return objective

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -35,10 +35,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.checks import as_sample_weight, check_positive, check_share
 from maxmargin.execution.runner import Runner
-from maxmargin.features.layout import layout_of, with_complete_steps
+from maxmargin.features.layout import WeightLayout, layout_of, with_complete_steps
 from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.losses.base_loss import OfBound
-from maxmargin.problem import new_weights, prepare
+from maxmargin.problem import prepare
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, as_point, fill_means, no_blocks, no_sets
 from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
@@ -60,6 +60,7 @@ from maxmargin.solvers.objective.loss_pass import (
     loss_pass,
     sum_up,
 )
+from maxmargin.solvers.objective.objective_options import PassOptions
 
 LEAST_C, LARGEST_C = 1e-30, 1e30  # beyond them, steps leave the range of numbers in float32
 
@@ -113,16 +114,23 @@ class Objective:
         self.n_jobs = n_jobs
         self.runner = Runner(problem, n_jobs, loss.n_best)
         self.problem = self.runner.problem  # for steps on single examples
-        self.layout = layout_of(self.problem.problem)
+        self.layout = self._find_layout()
         if not self.layout.is_explicit:
             self.problem = self.problem.sibling(with_complete_steps(self.problem.problem))
-        self.n = self.runner.n
+        self.n = self._count_examples()
         self.n_weights = self.layout.n_solved
         self.regularization = (1 - l1_ratio) / (self.n * C)
         self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
-        self.bounds = make_bounds(lower, upper, new_weights(problem))
-        self.weight = np.ones(self.n) if sample_weight is None else as_sample_weight(sample_weight, self.n)
+        self.bounds = make_bounds(lower, upper, np.zeros(self.n_weights, self.runner.dtype))
+        n = self.runner.n
+        self.weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n)
         self.linear, self.constant = read_terms(linear, prior, self.regularization, self.layout)
+
+    def _find_layout(self) -> WeightLayout:
+        return layout_of(self.problem.problem)
+
+    def _count_examples(self) -> int:
+        return self.runner.n
 
     def with_loss(self, loss: BaseLoss) -> Objective:
         """The same objective with another loss."""
@@ -231,17 +239,7 @@ class Objective:
         square = self.layout.squared_length(project(v, self.bounds))
         return gain + self.constant - self.regularization * (0.5 * square + dual_term(v, self.bounds))
 
-    def evaluate(
-        self,
-        w: np.ndarray,
-        *,
-        means: Blocks | None = None,
-        outputs: Blocks | None = None,
-        point: DualPoint | Blocks | None = None,
-        sets: ActiveSets | None = None,
-        loss: object = None,
-        with_gradient: bool = True,
-    ) -> Evaluation:
+    def evaluate(self, w: np.ndarray, **asked: Unpack[PassOptions]) -> Evaluation:
         """F(w) with its gradient and a dual point, by one pass of the oracle.
 
         Parameters
@@ -262,17 +260,16 @@ class Objective:
             Whether to sum up the gradient.
         """
         w = self.in_dtype(w)
-        kept = {"means": means, "outputs": outputs, "point": point, "sets": sets}
-        return self.conclude(w, self.sum_losses(w, loss=loss, with_gradient=with_gradient, **kept))
+        return self.conclude(w, self.sum_losses(w, **asked))
 
     def sum_losses(
         self,
         w: np.ndarray,
         *,
-        means: Any = None,
-        outputs: Any = None,
-        point: Any = None,
-        sets: Any = None,
+        means: Blocks | None = None,
+        outputs: Blocks | None = None,
+        point: DualPoint | Blocks | None = None,
+        sets: ActiveSets | None = None,
         loss: object = None,
         with_gradient: bool = True,
     ) -> LossSums:

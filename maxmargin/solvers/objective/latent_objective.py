@@ -17,7 +17,7 @@ sqrt(2 (F(v) - D) / lambda). This tells nothing of other weights: F may have man
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,11 +25,12 @@ from numpy.typing import DTypeLike
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
-from maxmargin.problem import ORACLES
+from maxmargin.problem import ORACLES, AnyProblem
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.loss_pass import Evaluation
+from maxmargin.solvers.objective.objective_options import ObjectiveOptions, PassOptions
 from maxmargin.supervision.weak import Weak
 
 
@@ -57,10 +58,8 @@ class LatentObjective(Objective):
 
     is_convex = False
 
-    def __init__(
-        self, weak: Weak, problem: Any, C: float, sample_weight: Any, n_jobs: int | None, **options: Any
-    ) -> None:
-        super().__init__(problem, C, sample_weight, n_jobs, **options)
+    def __init__(self, weak: Weak, problem: AnyProblem, C: float, **options: Unpack[ObjectiveOptions]) -> None:
+        super().__init__(problem, C, **options)
         self.is_weak = weak.is_weak
         loss = self.loss.with_margin(False)
         if not (loss.oracle and (loss.is_smooth or loss.is_maximum)):
@@ -70,7 +69,7 @@ class LatentObjective(Objective):
             raise TypeError(
                 f"Outputs that are known in part need the {loss.oracle} oracle, which {name} does not have."
             )
-        self.consistent = Objective(weak.consistent, C, self.weight, n_jobs, loss=loss)
+        self.consistent = Objective(weak.consistent, C, self.weight, self.n_jobs, loss=loss)
         truths = self.consistent.problem.truth, self.problem.truth
         if not all(map(np.array_equal, *truths)):
             raise ValueError("weak.consistent must have the true outputs of the problem, which are among its own.")
@@ -128,15 +127,13 @@ class LatentObjective(Objective):
         self.consistent.runner.clock = self.runner.clock
         return self.consistent
 
-    def evaluate(
-        self, w: np.ndarray, *, known: Completion | None = None, with_gradient: bool = True, **kept: Any
-    ) -> Evaluation:
+    def evaluate(self, w: np.ndarray, *, known: Completion | None = None, **asked: Unpack[PassOptions]) -> Evaluation:
         """F(w) and its gradient, by a pass over all outputs and one over the consistent ones, unless that is known.
 
         The dual point is one of the majorant at w.
         """
-        found = super().evaluate(w, with_gradient=with_gradient, **kept)
-        return subtract(found, known or self.complete(w, with_gradient=with_gradient))
+        found = super().evaluate(w, **asked)
+        return subtract(found, known or self.complete(w, with_gradient=asked.get("with_gradient", True)))
 
 
 def subtract(found: Evaluation, known: Completion) -> Evaluation:

@@ -15,13 +15,15 @@ at their mean parts m_i, this is a `LatentObjective` whose completions are those
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.problem import AnyProblem
 from maxmargin.solvers.objective.active_sets import ActiveSets
 from maxmargin.solvers.objective.latent_objective import Completion, LatentObjective
+from maxmargin.solvers.objective.objective_options import ObjectiveOptions
 from maxmargin.supervision.weak import Weak
 
 PRECISION = 1e-6  # of the expected number, per label that may be of the kind or not
@@ -42,10 +44,8 @@ class TiltedObjective(LatentObjective):
 
     can_prepare = False  # what is tilted are the arrays of one problem
 
-    def __init__(
-        self, weak: Weak, problem: Any, C: float, sample_weight: Any, n_jobs: int | None, **options: object
-    ) -> None:
-        super().__init__(weak, problem, C, sample_weight, n_jobs, **options)
+    def __init__(self, weak: Weak, problem: AnyProblem, C: float, **options: Unpack[ObjectiveOptions]) -> None:
+        super().__init__(weak, problem, C, **options)
         if self.loss.entropy_level != 1.0:
             raise ValueError(f"An expected share of labels needs the log loss, not the {self.loss.name} loss.")
         self.consistent = self.consistent.with_loss(self.consistent.loss.with_margin(True))

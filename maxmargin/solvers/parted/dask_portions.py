@@ -20,8 +20,9 @@ from distributed import Future
 from maxmargin.execution.clock import Clock
 from maxmargin.execution.dask_tasks import TaskClock, Tasks, hold
 from maxmargin.losses import BaseLoss
+from maxmargin.problem import AnyProblem
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.solvers.parted.portions import Kept, LocalPortions, Portion, Portions, Terms, hand_out, in_tuples, own
+from maxmargin.solvers.parted.portions import Kept, LocalPortions, Portion, Portions, T, Terms, hand_out, in_tuples, own
 
 CHANGES = 50  # of what is kept, until it is sent here
 TRIALS = 2  # of a pass and of a round trip: code may be compiled in the first one
@@ -42,17 +43,17 @@ class DaskPortions(Portions):
         As of `Portions`.
     """
 
-    def __init__(self, tasks: Tasks, portions: list[Future], sizes: np.ndarray, like: Any) -> None:
+    def __init__(self, tasks: Tasks, portions: list[Future], sizes: np.ndarray, like: AnyProblem) -> None:
         self.tasks, self.portions, self.sizes, self.like = tasks, portions, sizes, like
 
     def each(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., T],
         terms: Terms,
-        *args: Any,
+        *args: object,
         fills: Sequence[Kept] = (),
         clock: Clock | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         called = self._call(function, terms, args, fills)
         replies = called
         if fills:
@@ -64,7 +65,7 @@ class DaskPortions(Portions):
             self._settle(kept)
         return [in_tuples(fill_in, value) for value in found]
 
-    def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
+    def keep(self, function: Callable[..., object], terms: Terms, *args: object, clock: Clock | None = None) -> Kept:
         kept = Kept(self._call(function, terms, args, None))
         kept.fetch = self.tasks.results
         self._results(function, [self.tasks.submit(is_there, future) for future in kept.values], clock)
@@ -74,7 +75,7 @@ class DaskPortions(Portions):
         self._settle(kept)
         return kept
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         return self.tasks.results([self.tasks.submit(identity_of, portion) for portion in self.portions])
 
     def brought_near(self, loss: BaseLoss, n_jobs: int | None) -> Portions:
@@ -88,7 +89,7 @@ class DaskPortions(Portions):
         return 1  # passes are timed as they are seen from here
 
     def _call(
-        self, function: Callable[..., Any], terms: Terms, args: tuple[Any, ...], fills: Sequence[Kept] | None
+        self, function: Callable[..., object], terms: Terms, args: tuple[object, ...], fills: Sequence[Kept] | None
     ) -> list[Future]:
         """Tasks that call the function of every portion; None for `fills` where what it returns is kept."""
         found: list[Kept] = []
@@ -104,7 +105,7 @@ class DaskPortions(Portions):
             for k, portion in enumerate(self.portions)
         ]
 
-    def _results(self, function: Callable[..., Any], futures: list[Future], clock: Clock | None) -> list[Any]:
+    def _results(self, function: Callable[..., object], futures: list[Future], clock: Clock | None) -> list[Any]:
         if clock is None:
             return self.tasks.results(futures)
         with clock.timing(function, int(self.sizes.sum())):
@@ -134,7 +135,7 @@ class Thin:
     values: np.ndarray
 
 
-def call(portion: Portion, shared: tuple[Any, ...], filled: list[int] | None, *kept: Any) -> Any:
+def call(portion: Portion, shared: tuple[object, ...], filled: list[int] | None, *kept: object) -> object:
     """On a worker: call a function of the objective of a portion, with copies of what is kept, which it may change."""
     function, terms, args = in_tuples(own, shared)
     values = [copy.deepcopy(value) for value in kept]
@@ -164,24 +165,24 @@ def do_nothing(objective: Objective) -> None:
     """What a round trip takes without work."""
 
 
-def nth(values: Sequence[Any], i: int) -> Any:
+def nth(values: Sequence[T], i: int) -> T:
     """One of several."""
     return values[i]
 
 
-def is_there(value: Any) -> bool:
+def is_there(value: object) -> bool:
     """What is told of a result that stays where it is."""
     return True
 
 
-def identity_of(portion: Portion) -> Any:
+def identity_of(portion: Portion) -> str:
     """What tells a portion from others."""
     from maxmargin.solvers.frame.checkpoint import digest  # which imports solvers
 
     return digest((portion.problem, portion.sample_weight))
 
 
-def thin_out(value: Any) -> Any:
+def thin_out(value: object) -> object:
     """A long vector by its coordinates, if these are few."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.size > LARGE and value.dtype == np.float64:
         places = np.flatnonzero(value)
@@ -190,7 +191,7 @@ def thin_out(value: Any) -> Any:
     return value
 
 
-def fill_in(value: Any) -> Any:
+def fill_in(value: object) -> object:
     """What `thin_out` has made less, as it was."""
     if isinstance(value, Thin):
         vector = np.zeros(value.size)

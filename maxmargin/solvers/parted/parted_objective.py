@@ -5,61 +5,50 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from maxmargin.features.layout import WeightLayout
-from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.solvers.objective.active_sets import DualPoint
-from maxmargin.solvers.objective.bounds import make_bounds
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.solvers.objective.linear_term import read_terms
 from maxmargin.solvers.objective.loss_pass import LossSums
-from maxmargin.solvers.parted.portions import Kept, Portions, Terms
+from maxmargin.solvers.objective.objective_options import ObjectiveOptions, PassOptions
+from maxmargin.solvers.parted.portions import Kept, Portions, T, Terms
+
+Average = TypeVar("Average", float, np.ndarray)
 
 
 class PartedObjective(Objective):
     """An objective whose examples are in portions, for solvers that ask for sums over all of them.
 
-    Its weights are in the order of the model, whatever the layouts of the portions. What it hands out of examples is
-    `Kept` by the portions.
+    Its weights are in the order of the model, or as the portions say, whatever the layout of each of them. What it
+    hands out of examples is `Kept` by the portions.
 
     Parameters
     ----------
     portions
         The examples, with their weights.
-    C, n_jobs, lower, upper, loss, l1_ratio, linear, prior
+    C, options
         As of `Objective`.
     """
 
     can_prepare = False
 
-    def __init__(
-        self,
-        portions: Portions,
-        C: float = 1.0,
-        n_jobs: int | None = None,
-        lower: ArrayLike | None = None,
-        upper: ArrayLike | None = None,
-        loss: BaseLoss = NAMED["hinge"],
-        l1_ratio: float = 0.0,
-        linear: np.ndarray | None = None,
-        prior: np.ndarray | None = None,
-    ) -> None:
-        super().__init__(portions.like, C, n_jobs=n_jobs, loss=loss, l1_ratio=l1_ratio)
-        if not self.layout.is_explicit:
-            raise ValueError("Kernels need all examples in one place, not in portions.")
+    def __init__(self, portions: Portions, C: float = 1.0, **options: Unpack[ObjectiveOptions]) -> None:
         self.portions = portions
-        self.n = int(portions.sizes.sum())
-        self.layout = WeightLayout(self.layout.n_weights)
-        self.n_weights = self.layout.n_weights
-        self.regularization, self.l1 = (1 - l1_ratio) / (self.n * self.C), l1_ratio / (self.n * self.C)
-        self.bounds = make_bounds(lower, upper, np.zeros(self.n_weights, self.runner.dtype))
-        self.linear, self.constant = read_terms(linear, prior, self.regularization, self.layout)
+        super().__init__(portions.like, C, **options)
 
-    def each(self, function: Callable[..., Any], *args: Any, fills: Sequence[Kept] = ()) -> list[Any]:
+    def _find_layout(self) -> WeightLayout:
+        layout = super()._find_layout()
+        if not layout.is_explicit:
+            raise ValueError("Kernels need all examples in one place, not in portions.")
+        return self.portions.layout or WeightLayout(layout.n_weights)
+
+    def _count_examples(self) -> int:
+        return int(self.portions.sizes.sum())
+
+    def each(self, function: Callable[..., T], *args: object, fills: Sequence[Kept] = ()) -> list[T]:
         """Call ``function(objective, *args)`` of the objective of every portion; the results in their order."""
         return self.portions.each(function, self._terms, *args, fills=fills, clock=self.runner.clock)
 
@@ -67,14 +56,14 @@ class PartedObjective(Objective):
         """That of portion k, if it is at hand."""
         return self.portions.open(k).objective(self._terms)  # type: ignore[attr-defined]
 
-    def keep(self, function: Callable[..., Any], *args: Any) -> Kept:
+    def keep(self, function: Callable[..., object], *args: object) -> Kept:
         return self.portions.keep(function, self._terms, *args, clock=self.runner.clock)
 
     @property
     def _terms(self) -> Terms:
         return Terms(self.loss, self.regularization, self.n, self.n_jobs)
 
-    def _average(self, values: Sequence[Any]) -> Any:
+    def _average(self, values: Sequence[Average]) -> Average:
         """The average over all examples, of those of portions."""
         shares = self.portions.sizes / self.n
         total = shares[0] * values[0]
@@ -82,11 +71,12 @@ class PartedObjective(Objective):
             total += share * value
         return total
 
-    def sum_losses(self, w: np.ndarray, *, with_gradient: bool = True, **kept: Any) -> LossSums:
-        names = [name for name, value in kept.items() if value is not None]
-        fills = [kept[name] for name in names if name in ("means", "outputs")]
-        args = w, with_gradient, tuple(names), tuple(kept[name] for name in names)
-        return self.add_up(self.each(sum_losses_of, *args, fills=fills))
+    def sum_losses(self, w: np.ndarray, **asked: Unpack[PassOptions]) -> LossSums:
+        given = {name: value for name, value in asked.items() if value is not None}
+        fills = [value for name, value in given.items() if name in ("means", "outputs") and isinstance(value, Kept)]
+        args = self.layout.to_model(w), tuple(given), tuple(given.values())
+        sums = self.add_up(self.each(sum_losses_of, *args, fills=fills))
+        return sums._replace(gradient=self.layout.to_model(sums.gradient)) if sums.gradient.size else sums
 
     def add_up(self, found: Sequence[LossSums]) -> LossSums:
         """What all examples tell, of what those of each portion do."""
@@ -107,7 +97,7 @@ class PartedObjective(Objective):
         v = found[0][0]
         for other, _ in found[1:]:
             v += other
-        return self.from_origin(v), self._average([cost for _, cost in found])
+        return self.from_origin(self.layout.to_model(v)), self._average([cost for _, cost in found])
 
     def true_means(self) -> Any:
         return self.keep(Objective.true_means)
@@ -118,7 +108,7 @@ class PartedObjective(Objective):
     def means_of(self, point: DualPoint) -> Any:
         return self.keep(Objective.means_of, point)
 
-    def mean_of(self, numbers: Callable[[Any], np.ndarray]) -> float:
+    def mean_of(self, numbers: Callable[[object], np.ndarray]) -> float:
         return self._average(self.each(Objective.mean_of, numbers))
 
     @cached_property
@@ -130,13 +120,11 @@ class PartedObjective(Objective):
         return self.portions.n_threads(self.n_jobs)
 
 
-def sum_losses_of(
-    objective: Objective, w: np.ndarray, with_gradient: bool, names: tuple[str, ...], kept: tuple[Any, ...]
-) -> LossSums:
+def sum_losses_of(objective: Objective, w: np.ndarray, names: tuple[str, ...], asked: tuple[Any, ...]) -> LossSums:
     """What a portion tells, with gradients in the order of the model, and its gaps in one sum."""
     layout = objective.layout
-    sums = objective.sum_losses(layout.to_solver(w), with_gradient=with_gradient, **dict(zip(names, kept, strict=True)))
-    gradient = layout.to_model(sums.gradient) if with_gradient else sums.gradient
+    sums = objective.sum_losses(layout.to_solver(w), **dict(zip(names, asked, strict=True)))
+    gradient = layout.to_model(sums.gradient) if sums.gradient.size else sums.gradient
     return sums._replace(gradient=gradient, gaps=np.array([sums.gaps.sum()]))
 
 

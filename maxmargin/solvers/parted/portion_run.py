@@ -14,6 +14,7 @@ import numpy as np
 from maxmargin.persist.spilled import Spilled, SpillFile
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.bounds import make_bounds
+from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.parted.portions import LocalPortions
 
 
@@ -32,9 +33,7 @@ class PortionRun(Run):
         objective: Any = whole.objective
         portion = objective.open(k)
         if objective.bounds.which.size:
-            lower, upper = objective.bounds.dense(objective.n_weights)
-            lower, upper = portion.layout.to_solver(lower, -np.inf), portion.layout.to_solver(upper, np.inf)
-            portion.bounds = make_bounds(lower, upper, np.zeros(portion.n_weights, portion.runner.dtype))
+            confine_portion(portion, *objective.bounds.dense(objective.n_weights))
         super().__init__(portion, whole.limits, None, whole.rng)
         self.whole = whole
         self.clock = portion.runner.clock = whole.clock
@@ -53,6 +52,12 @@ class PortionRun(Run):
         self.whole.place(self.objective.layout.to_model(free_weights(self)))
         self.whole.n_steps += self.n_steps
         self.whole.count(self.oracle_calls, self.cache_hits, self.cache_misses, self.wrong_outputs)
+
+
+def confine_portion(portion: Objective, lower: np.ndarray, upper: np.ndarray) -> None:
+    """Give the objective of a portion the bounds of all weights, in the order of the model."""
+    lower, upper = portion.layout.to_solver(lower, -np.inf), portion.layout.to_solver(upper, np.inf)
+    portion.bounds = make_bounds(lower, upper, np.zeros(portion.n_weights, portion.runner.dtype))
 
 
 def free_weights(run: Run) -> np.ndarray:
@@ -85,9 +90,7 @@ class PortionVisits:
         save: Callable[[Any], Any],
     ) -> None:
         self.run, self.make, self.resume, self.save = run, make, resume, save
-        portions = run.objective.portions  # type: ignore[attr-defined]
-        if not isinstance(portions, LocalPortions):
-            raise ValueError("Steps from example to example need portions at hand: take LBFGS or OneSlack elsewhere.")
+        portions: LocalPortions = run.objective.portions  # type: ignore[attr-defined]
         self.shares: np.ndarray = portions.sizes / run.objective.n
         self.home = SpillFile(portions.folder)
         self.states: list[Spilled | None] = [None] * len(self.shares)

@@ -14,16 +14,19 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from maxmargin.execution.clock import Clock
 from maxmargin.execution.threads import count_threads
+from maxmargin.features.layout import ScaledLayout
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
-from maxmargin.problem import part_sizes
+from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.solvers.objective.evaluation import Objective
+
+T = TypeVar("T")  # what a function tells of a portion
 
 
 class Terms(NamedTuple):
@@ -45,12 +48,12 @@ class Portion:
     sample_weight : (n_k,) their weights, all 1 by default
     """
 
-    def __init__(self, problem: Any, sample_weight: np.ndarray | None = None) -> None:
+    def __init__(self, problem: AnyProblem, sample_weight: np.ndarray | None = None) -> None:
         self.problem, self.sample_weight = problem, sample_weight
         self._base: Objective | None = None
         self.lock = threading.Lock()  # of what its objectives share: room to work in
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return receive, (self.problem, self.sample_weight)
 
     def objective(self, terms: Terms) -> Objective:
@@ -61,12 +64,12 @@ class Portion:
         return base.with_loss(loss).with_regularization(terms.regularization * (terms.n / base.n))
 
 
-def receive(*args: Any) -> Portion:
+def receive(*args: object) -> Portion:
     """A portion that came from another process."""
     return Portion(*in_tuples(own, args))
 
 
-def own(value: Any) -> Any:
+def own(value: object) -> Any:
     """An array of one's own: those from other processes may be read-only, and lie anywhere."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
@@ -81,7 +84,7 @@ class Kept:
     def __init__(self, values: list[Any]) -> None:
         self.values = values
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"values": self.values if self.fetch is None else self.fetch(self.values)}
 
 
@@ -94,20 +97,23 @@ class Portions(ABC):
         The numbers of their examples.
     like
         A problem of the same kind, with the same weights, at hand: it tells oracles, precision and layout.
+    layout : ScaledLayout or None
+        How solvers are to have the weights, where not as the model has them; for those alone that ask for sums.
     """
 
     sizes: np.ndarray
-    like: Any
+    like: AnyProblem
+    layout: ScaledLayout | None = None
 
     @abstractmethod
     def each(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., T],
         terms: Terms,
-        *args: Any,
+        *args: object,
         fills: Sequence[Kept] = (),
         clock: Clock | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         """Call ``function(objective, *args)`` where each portion is; return the results, in the order of the portions.
 
         Of what is `Kept` in the arguments, also inside of tuples, each is handed its own; those that the function
@@ -115,7 +121,7 @@ class Portions(ABC):
         """
 
     @abstractmethod
-    def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
+    def keep(self, function: Callable[..., object], terms: Terms, *args: object, clock: Clock | None = None) -> Kept:
         """As `each`, with results that stay where they are; the function may change what is kept in its arguments."""
 
     def n_threads(self, n_jobs: int | None) -> int:
@@ -127,7 +133,7 @@ class Portions(ABC):
         return self
 
     @abstractmethod
-    def identity(self) -> Any:
+    def identity(self) -> object:
         """What tells the examples from others, for checkpoints."""
 
 
@@ -161,12 +167,12 @@ class LocalPortions(Portions):
 
     def each(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., T],
         terms: Terms,
-        *args: Any,
+        *args: object,
         fills: Sequence[Kept] = (),
         clock: Clock | None = None,
-    ) -> list[Any]:
+    ) -> list[T]:
         found = []
         for k in range(len(self.sizes)):
             objective = self.open(k).objective(terms)
@@ -175,10 +181,10 @@ class LocalPortions(Portions):
             del objective  # so that no two portions are open at once
         return found
 
-    def keep(self, function: Callable[..., Any], terms: Terms, *args: Any, clock: Clock | None = None) -> Kept:
+    def keep(self, function: Callable[..., object], terms: Terms, *args: object, clock: Clock | None = None) -> Kept:
         return Kept(self.each(function, terms, *args, clock=clock))
 
-    def identity(self) -> Any:
+    def identity(self) -> object:
         return [(portion.problem, portion.sample_weight) for portion in map(self.open, range(len(self.sizes)))]
 
 
@@ -187,12 +193,12 @@ def own_of(k: int, kept: Kept) -> Any:
     return kept.values[k]
 
 
-def hand_out(value: Any, get: Callable[[Kept], Any]) -> Any:
+def hand_out(value: object, get: Callable[[Kept], Any]) -> Any:
     """A value with what is kept, also inside of tuples, replaced by what `get` makes of it."""
     return in_tuples(lambda leaf: get(leaf) if isinstance(leaf, Kept) else leaf, value)
 
 
-def in_tuples(change: Callable[[Any], Any], value: Any) -> Any:
+def in_tuples(change: Callable[[Any], Any], value: object) -> Any:
     """What a function makes of a value, and of those in tuples."""
     if isinstance(value, tuple):
         fields = (in_tuples(change, field) for field in value)

@@ -1,9 +1,9 @@
 """Dynamic programs on a chain: Viterbi, its K best paths and max-marginals.
 
-All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions. Tables
-have at least T rows and `padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's
-`forward[t, b]` is the best score of a path that ends in label b at t, `arrivals[t, b]` the same before the node's own
-potential is added.
+All take `nodes`, the T x L potentials of (position, label), and `pairs`, the L x L potentials of transitions, or a flat
+array with such a table for each position but the first, of the transitions into it. Tables have at least T rows and
+`padded(L)` columns; what is in those beyond the labels is never looked at. Viterbi's `forward[t, b]` is the best score
+of a path that ends in label b at t, `arrivals[t, b]` the same before the node's own potential is added.
 
 Both are relative, or float32 would lose the differences of labels in what long chains add up to. Row t of `forward`
 lacks what row t - 1 lacks plus the highest number there, the same for all labels; row t of `arrivals` lacks what row
@@ -23,6 +23,7 @@ import numpy as np
 from maxmargin.arrays.lanes import LANES, copy_row, fetch, highest, plus, store, upper
 from maxmargin.arrays.semirings import MaxPlus, times_matrix
 from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, offer, take
 
@@ -31,14 +32,32 @@ exact = helper(fastmath={"nnan", "ninf", "nsz"})
 
 
 @exact
+def pairs_into(pairs, t, n_labels):
+    """The L x L potentials of the transitions into position t, as a view."""
+    if pairs.ndim == 2:
+        return pairs
+    return matrix(pairs, (t - 1) * n_labels * n_labels, n_labels, n_labels)
+
+
+@helper(forceinline=True)  # or chains with tables of their own wait for it at each position
+def copy_pairs(pairs, t, n_labels, table):
+    """Put them into padded rows."""
+    into = pairs_into(pairs, t, n_labels)
+    for a in range(n_labels):
+        copy_row(into, a, table, a, n_labels)
+
+
+@exact
 def viterbi(nodes, pairs, forward, arrivals, table):
     """Fill the tables of the best paths, and `table` with the pairs, in padded rows; return what the last row lacks."""
     length, n_labels = nodes.shape
-    for a in range(n_labels):
-        copy_row(pairs, a, table, a, n_labels)
+    if pairs.ndim == 2:
+        copy_pairs(pairs, 1, n_labels, table)
     copy_row(nodes, 0, forward, 0, n_labels)
     lacking = 0.0
     for t in range(1, length):
+        if pairs.ndim == 1:
+            copy_pairs(pairs, t, n_labels, table)
         times_matrix(MaxPlus(), forward, t - 1, table, n_labels, arrivals, t)
         top = highest_of(forward, t - 1, n_labels)  # of the row before: the next one need not wait for it
         add_rows(arrivals, nodes, t, -top, forward, n_labels)
@@ -73,32 +92,33 @@ def add_rows(left, right, t, shift, out, n):
 
 
 @exact
-def best_source(pairs, forward, arrivals, t, b):
-    """The lowest label a at t - 1 on a best path into label b at t."""
+def best_source(into, forward, arrivals, t, b):
+    """The lowest label a at t - 1 on a best path into label b at t, by the transitions into t."""
     a = 0
-    while a < pairs.shape[0] - 1 and forward[t - 1, a] + pairs[a, b] < arrivals[t, b]:
+    while a < into.shape[0] - 1 and forward[t - 1, a] + into[a, b] < arrivals[t, b]:
         a += 1
     return a
 
 
 @exact
-def backtrack(pairs, forward, arrivals, length, y):
+def backtrack(nodes, pairs, forward, arrivals, y):
     """Write the best path into `y`; of several, the one that is lowest when read from the end.
 
     Return its score, relative as the last row is.
     """
-    last = length - 1
-    label = first_best(forward[last, : pairs.shape[0]])
-    y[last] = label
-    for t in range(last, 0, -1):
-        label = best_source(pairs, forward, arrivals, t, label)
+    length, n_labels = nodes.shape
+    label = first_best(forward[length - 1, :n_labels])
+    y[length - 1] = label
+    for t in range(length - 1, 0, -1):
+        label = best_source(pairs_into(pairs, t, n_labels), forward, arrivals, t, label)
         y[t - 1] = label
-    return forward[last, y[last]]
+    return forward[length - 1, y[length - 1]]
 
 
 class Paths(NamedTuple):
     """Labels chosen from the last position down to the first."""
 
+    nodes: np.ndarray
     pairs: np.ndarray
     forward: np.ndarray
     arrivals: np.ndarray
@@ -111,20 +131,22 @@ def take_label(choices, y, s, option):
 
 @implements(branch_off, Paths)
 def branch_off_path(choices, y, s, branches):
-    pairs, forward, arrivals = choices
+    nodes, pairs, forward, arrivals = choices
+    n_labels = nodes.shape[1]
     t = y.size - 1 - s
     if s == 0:
-        best = first_best(forward[t, : pairs.shape[0]])
-        for a in range(pairs.shape[0]):
+        best = first_best(forward[t, :n_labels])
+        for a in range(n_labels):
             if a != best:
                 offer(branches, s, a, forward[t, best] - forward[t, a])
     else:
         b = y[t + 1]
-        best = best_source(pairs, forward, arrivals, t + 1, b)
+        into = pairs_into(pairs, t + 1, n_labels)
+        best = best_source(into, forward, arrivals, t + 1, b)
         top = arrivals[t + 1, b]
-        for a in range(pairs.shape[0]):
+        for a in range(n_labels):
             if a != best:
-                offer(branches, s, a, less(top, forward[t, a], pairs[a, b]))
+                offer(branches, s, a, less(top, forward[t, a], into[a, b]))
     y[t] = best
 
 
@@ -145,18 +167,26 @@ def max_marginals(nodes, pairs, forward, backward, lacking, best):
     for b in range(n_labels):
         backward[length - 1, b] = 0
     for t in range(length - 1, -1, -1):
-        for b in range(n_labels):
-            best[t, b] = forward[t, b] + backward[t, b]
-        subtract_highest(best, t, n_labels)
-        for b in range(n_labels):
-            best[t, b] += total
+        join_rows(forward, backward, t, total, best)
         if t > 0:
+            into = pairs_into(pairs, t, n_labels)
             for a in range(n_labels):
-                onward = pairs[a, 0] + (nodes[t, 0] + backward[t, 0])
+                onward = into[a, 0] + (nodes[t, 0] + backward[t, 0])
                 for b in range(1, n_labels):
-                    onward = max(onward, pairs[a, b] + (nodes[t, b] + backward[t, b]))
+                    onward = max(onward, into[a, b] + (nodes[t, b] + backward[t, b]))
                 backward[t - 1, a] = onward
             subtract_highest(backward, t - 1, n_labels)
+
+
+@exact
+def join_rows(forward, backward, t, total, best):
+    """best[t], the sum of what is before and after each label, relative, so that the highest is the total."""
+    n_labels = best.shape[1]
+    for b in range(n_labels):
+        best[t, b] = forward[t, b] + backward[t, b]
+    subtract_highest(best, t, n_labels)
+    for b in range(n_labels):
+        best[t, b] += total
 
 
 @exact

@@ -25,8 +25,11 @@ from maxmargin.arrays.lanes import (
     total,
     upper,
 )
+from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.structures.chains.chain_dp import exact, subtract_highest
+from maxmargin.runtime.dispatch import helper
+from maxmargin.structures.chains.chain_dp import exact, pairs_into, subtract_highest
 
 
 @exact
@@ -36,18 +39,18 @@ def log_forward(nodes, pairs, tables):
     The largest of each t is zero, so that rounding is that of the potentials, not of their sums. Return the
     log-partition function.
     """
-    pad_pairs(pairs, tables)
-    log_z = log_start(nodes, tables)
-    for t in range(1, nodes.shape[0]):
+    length, n_labels = nodes.shape
+    forward = tables.forward
+    copy_row(nodes, 0, forward, 0, n_labels)
+    log_z = np.float64(subtract_highest(forward, 0, n_labels))
+    for t in range(1, length):
+        if t == 1 or pairs.ndim == 1:
+            pad_pairs(pairs_into(pairs, t, n_labels), tables)
         log_z += log_step(nodes, t, tables)
-    return log_z + log_of_last(nodes.shape, tables)
-
-
-@exact
-def log_start(nodes, tables):
-    """The first position of `log_forward`: return what its row lacks."""
-    copy_row(nodes, 0, tables.forward, 0, nodes.shape[1])
-    return np.float64(subtract_highest(tables.forward, 0, nodes.shape[1]))
+    sum_of_shares = 0.0
+    for b in range(n_labels):
+        sum_of_shares += math.exp(forward[length - 1, b])
+    return log_z + math.log(sum_of_shares)
 
 
 @exact
@@ -74,37 +77,22 @@ def log_step(nodes, t, tables):
 
 
 @exact
-def log_of_last(shape, tables):
-    """The log of the sum of the shares at the last of the positions."""
-    length, n_labels = shape
-    sum_of_shares = 0.0
-    for b in range(n_labels):
-        sum_of_shares += math.exp(tables.forward[length - 1, b])
-    return math.log(sum_of_shares)
-
-
-@exact
-def log_backward(nodes, means, counts, tables):
-    """After `log_forward`: marginals into `means`, expected transitions into `counts`.
+def log_backward(nodes, pairs, means, counts, tables):
+    """After `log_forward`: marginals into `means`, expected transitions into `counts`, which lie as the pairs do.
 
     The marginals of each position, and the labels that follow a label, are divided by their sum.
     """
     length, n_labels = nodes.shape
-    for b in range(n_labels):
-        for a in range(n_labels):
-            counts[a, b] = 0
-    log_end(means, tables)
-    for t in range(length - 1, 0, -1):
-        log_step_back(nodes, t, means, counts, tables)
-
-
-@exact
-def log_end(means, tables):
-    """The last position of `log_backward`."""
-    length, n_labels = means.shape
+    every = matrix(counts, 0, 1, counts.size)
+    for p in range(counts.size):
+        every[0, p] = 0
     for b in range(n_labels):
         tables.backward[length - 1, b] = 0
     fill_marginals(tables.forward, tables.backward, means, length - 1)
+    for t in range(length - 1, 0, -1):
+        if pairs.ndim == 1:
+            pad_pairs(pairs_into(pairs, t, n_labels), tables)
+        log_step_back(nodes, t, means, pairs_into(counts, t, n_labels), tables)
 
 
 @exact
@@ -140,6 +128,39 @@ def log_step_back(nodes, t, means, counts, tables):
         if share > 0:
             for b in range(n_labels):
                 counts[a, b] += share * follow[a, b]
+
+
+@exact
+def sample_log_paths(nodes, pairs, draws, outputs, tables):
+    """Draw a path into each row of `outputs`; see `chain_sums.sample_paths`."""
+    length, n_labels = nodes.shape
+    weights = tables.gains
+    log_forward(nodes, pairs, tables)
+    for k in range(outputs.shape[0]):
+        for t in range(length - 1, -1, -1):
+            for a in range(n_labels):
+                weights[0, a] = tables.forward[t, a]
+                if t < length - 1:
+                    weights[0, a] += pairs_into(pairs, t + 1, n_labels)[a, outputs[k, t + 1]]
+            top = weights[0, first_best(weights[0, :n_labels])]
+            for a in range(n_labels):
+                weights[0, a] = math.exp(weights[0, a] - top)
+            outputs[k, t] = draw_label(weights[0, :n_labels], draws[k, t])
+
+
+@helper
+def draw_label(weights, draw):
+    """A label with a probability proportional to its weight: where the running sum exceeds the share `draw` of all."""
+    total = 0.0
+    for a in range(weights.size):
+        total += weights[a]
+    label = 0
+    below = 0.0
+    for a in range(weights.size):
+        if weights[a] > 0 and (below <= draw * total):
+            label = a
+        below += weights[a]
+    return label
 
 
 @exact

@@ -18,6 +18,7 @@ from maxmargin.arrays.lanes import (
     BLOCK,
     LANES,
     at,
+    columns_of_block,
     copy_row,
     exp,
     fetch,
@@ -35,12 +36,11 @@ from maxmargin.arrays.lanes import (
     where_below,
 )
 from maxmargin.arrays.semirings import PlusTimes, times_matrix
-from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
-from maxmargin.structures.chains.chain_logs import log_forward
+from maxmargin.structures.chains.chain_logs import draw_label, sample_log_paths
 
 UNTIL_DRIFT = 64  # positions, over which rounding does not add up to much
 
@@ -192,37 +192,15 @@ def sample_paths(nodes, pairs, draws, outputs, tables):
     weights = tables.gains
     _, is_safe = forward_shares(nodes, pairs, tables)
     if not is_safe:
-        log_forward(nodes, pairs, tables)
+        sample_log_paths(nodes, pairs, draws, outputs, tables)
+        return
     for k in range(outputs.shape[0]):
         for t in range(length - 1, -1, -1):
             for a in range(n_labels):
                 weights[0, a] = forward[t, a]
                 if t < length - 1:
-                    after = outputs[k, t + 1]
-                    if is_safe:
-                        weights[0, a] *= tables.factors[0, a, after]
-                    else:
-                        weights[0, a] += pairs[a, after]
-            if not is_safe:
-                top = weights[0, first_best(weights[0, :n_labels])]
-                for a in range(n_labels):
-                    weights[0, a] = math.exp(weights[0, a] - top)
+                    weights[0, a] *= tables.factors[0, a, outputs[k, t + 1]]
             outputs[k, t] = draw_label(weights[0, :n_labels], draws[k, t])
-
-
-@helper
-def draw_label(weights, draw):
-    """A label with a probability proportional to its weight: where the running sum exceeds the share `draw` of all."""
-    total = 0.0
-    for a in range(weights.size):
-        total += weights[a]
-    label = 0
-    below = 0.0
-    for a in range(weights.size):
-        if weights[a] > 0 and (below <= draw * total):
-            label = a
-        below += weights[a]
-    return label
 
 
 @helper
@@ -230,14 +208,11 @@ def count_transitions(forward, backward, factor, length, sums, counts):
     """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise; works in sums[0]."""
     n_labels = counts.shape[0]
     width = forward.shape[1]
-    last = width - LANES
     zero = splat(forward.dtype.type(0))
     for a in range(0, n_labels, 2):  # two labels and four vectors in registers, as in `times_matrix`
         b = min(a + 1, n_labels - 1)
-        for c0 in range(0, width, BLOCK):
-            c1 = min(c0 + LANES, last)
-            c2 = min(c0 + 2 * LANES, last)
-            c3 = min(c0 + 3 * LANES, last)
+        for begin in range(0, width, BLOCK):
+            c0, c1, c2, c3 = columns_of_block(begin, width)
             a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
             for t in range(1, length):
                 x0 = fetch(backward, t, c0)

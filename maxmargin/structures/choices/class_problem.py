@@ -1,11 +1,12 @@
 """Classes: every example has the same outputs, and each class its own weights.
 
 An output is the index of a class, as a row of one integer; the parts are the indicators of the classes. The weights
-have the shape (F, L), flat.
+have the shape (F, L), flat, unless the features say otherwise.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
-from maxmargin.features import score_rows, spread_rows
-from maxmargin.runtime.dispatch import implements
+from maxmargin.features import layout_of_rows, score_rows, spread_rows, weight_shape
+from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.choices import candidate_problem as candidates
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
@@ -38,7 +39,14 @@ def true_classes(problem):
 
 @implements(generics.new_weights, MulticlassProblem)
 def new_class_weights(problem):
-    return np.zeros(problem.n_features * problem.supervision.cost.shape[1], problem.supervision.cost.dtype)
+    n_classes = problem.supervision.cost.shape[1]
+    shape = weight_shape(problem.features, problem.n_features, n_classes)
+    return np.zeros(math.prod(shape), problem.supervision.cost.dtype)
+
+
+@implements(generics.layout, MulticlassProblem)
+def class_layout(problem):
+    return layout_of_rows(problem.features, problem.n_features, problem.supervision.cost.shape[1])
 
 
 @implements(generics.part_sizes, MulticlassProblem)
@@ -59,18 +67,23 @@ def class_workspace(problem, n_best):
     return None
 
 
+@helper
+def table_shape(problem):
+    """The shape of the weights as features take them; compiled helpers that return views would count references."""
+    return weight_shape(problem.features, problem.n_features, problem.supervision.cost.shape[1])
+
+
 @implements(generics.scores, MulticlassProblem)
 def class_scores(problem, w, i, theta):
-    n_classes = theta.size
-    score_rows(problem.features, matrix(w, 0, problem.n_features, n_classes), i, i + 1, matrix(theta, 0, 1, n_classes))
+    rows, columns = table_shape(problem)
+    score_rows(problem.features, matrix(w, 0, rows, columns), i, i + 1, matrix(theta, 0, 1, theta.size))
     rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.spread, MulticlassProblem)
 def spread_classes(problem, w, i, delta, scale):
-    n_classes = delta.size
-    weights = matrix(w, 0, problem.n_features, n_classes)
-    spread_rows(problem.features, weights, i, i + 1, matrix(delta, 0, 1, n_classes), scale)
+    rows, columns = table_shape(problem)
+    spread_rows(problem.features, matrix(w, 0, rows, columns), i, i + 1, matrix(delta, 0, 1, delta.size), scale)
 
 
 @implements(generics.squared_norm, MulticlassProblem)

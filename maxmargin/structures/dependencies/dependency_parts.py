@@ -32,6 +32,7 @@ from maxmargin.structures.dependencies.arborescence import ArborescenceWork, arb
 from maxmargin.structures.dependencies.arc_tables import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.dependencies.matrix_tree import Walk, new_walk
 from maxmargin.structures.dependencies.projective import LEVELS
+from maxmargin.structures.splitting import Splits, new_splits
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 BOTH = ProjectiveProblem, NonprojectiveProblem
@@ -40,7 +41,6 @@ BOTH = ProjectiveProblem, NonprojectiveProblem
 class DependencyWork(NamedTuple):
     """Tables for sentences of up to n words, N = n + 1, and up to K outputs."""
 
-    theta: np.ndarray  # (parts,) potentials under the rules of the K best, float64
     arcs: np.ndarray  # (N x N,) scores of arcs
     through: np.ndarray  # (N x N,) of the best tree with each arc, or the probabilities of arcs
     heads: np.ndarray  # (n,) int32
@@ -53,10 +53,7 @@ class DependencyWork(NamedTuple):
     cycles: ArborescenceWork  # of others
     walk: Walk
     spread: np.ndarray  # as the weights, of direction norms
-    tail: np.ndarray  # (K,) the last rule that each set of trees obeys, or -1
-    rules: np.ndarray  # (2 K, 4) the rule before, word, arc with label, and whether it is forced or forbidden
-    runner_up: np.ndarray  # (K, 2) word and arc where the second best tree of a set differs from its best
-    runner_up_score: np.ndarray  # (K,)
+    splits: Splits  # of the K best
 
 
 @helper
@@ -109,7 +106,6 @@ def dependency_workspace(problem, n_best):
     size, width = longest + 1, 1 + problem.n_labels
     crosses = isinstance(problem, NonprojectiveProblem)
     return DependencyWork(
-        theta=aligned((longest * size * width,), np.float64),
         arcs=aligned((size * size,), np.float64),
         through=aligned((size * size,), np.float64),
         heads=aligned((longest,), np.int32),
@@ -122,10 +118,7 @@ def dependency_workspace(problem, n_best):
         cycles=arborescence_work(longest if crosses else 1),
         walk=new_walk(longest if crosses else 1),
         spread=norm_buffer(problem.features, problem.n_features, width, problem.supervision.word_cost.dtype),
-        tail=aligned((n_best,), np.int64),
-        rules=aligned((2 * n_best, 4), np.int64),
-        runner_up=aligned((n_best, 2), np.int64),
-        runner_up_score=aligned((n_best,), np.float64),
+        splits=new_splits(longest * size * width, n_best),
     )
 
 

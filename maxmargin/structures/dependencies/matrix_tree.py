@@ -46,7 +46,7 @@ class Walk(NamedTuple):
     tables: np.ndarray  # (levels, N x N), weights of arcs
     steps: np.ndarray  # (N, N) the probabilities of steps from a word to each head, when it was eliminated
     escape: np.ndarray  # (N,)
-    order: np.ndarray  # (N, 3) int64, the words that were eliminated, and the first and last that were there
+    order: np.ndarray  # (N, 3) int64, the words that were eliminated, and the range of those that were left
     n_gone: np.ndarray  # (1,) int64, how many they are
     n_before: np.ndarray  # (levels,) int64, how many they were at each level
     logs: np.ndarray  # (levels,) the logarithms of the products at each level
@@ -71,26 +71,23 @@ def new_walk(longest: int) -> Walk:
 
 @helper
 def eliminate(semiring, weights, lo, hi, k, single_root, steps):
-    """Eliminate word k, where the words lo:hi are there; return the logarithm of d_k, NEVER if that is not safe.
+    """Eliminate word k, where the words lo:hi are left; return the logarithm of d_k, NEVER if that is not safe.
 
-    Row k of `steps` gets the probabilities of the next step of a walk from k.
+    Row k of `steps` gets the probabilities of the next step of a walk from k. The diagonal is never looked at.
     """
     into = zero(semiring) if single_root else weights[ROOT, k]
     for h in range(lo, hi):
-        if h != k:
-            into = add(semiring, into, weights[h, k])
+        into = add(semiring, into, weights[h, k])
     if not (is_safe(semiring, into) and is_safe(semiring, add(semiring, one(semiring), weights[ROOT, k]))):
         return NEVER
     steps[k, ROOT] = over(semiring, weights[ROOT, k], into)
     for m in range(lo, hi):
-        if m != k:
-            weights[ROOT, m] = add(semiring, weights[ROOT, m], times(semiring, steps[k, ROOT], weights[k, m]))
+        weights[ROOT, m] = add(semiring, weights[ROOT, m], times(semiring, steps[k, ROOT], weights[k, m]))
     for h in range(lo, hi):
-        if h != k:
-            steps[k, h] = over(semiring, weights[h, k], into)
-            for m in range(lo, hi):
-                if m != h and m != k:
-                    weights[h, m] = add(semiring, weights[h, m], times(semiring, steps[k, h], weights[k, m]))
+        step = over(semiring, weights[h, k], into)
+        steps[k, h] = step
+        for m in range(lo, hi):
+            weights[h, m] = add(semiring, weights[h, m], times(semiring, step, weights[k, m]))
     return log_of(semiring, into)
 
 
@@ -98,11 +95,18 @@ def eliminate(semiring, weights, lo, hi, k, single_root, steps):
 def eliminate_range(semiring, weights, lo, hi, first, last, single_root, walk):
     """Eliminate the words first:last, at one end of lo:hi, those that are there; return the logarithm of the product.
 
-    NEVER if that is not safe. Notes which words were there when each was eliminated.
+    NEVER if that is not safe. Notes which words were left when each was eliminated.
     """
     log_product = 0.0
     while first < last:
-        k = first if first == lo else last - 1
+        if first == lo:
+            k = first
+            lo += 1
+            first += 1
+        else:
+            hi -= 1
+            last -= 1
+            k = last
         log_d = eliminate(semiring, weights, lo, hi, k, single_root, walk.steps)
         if log_d == NEVER:
             return NEVER
@@ -112,12 +116,6 @@ def eliminate_range(semiring, weights, lo, hi, first, last, single_root, walk):
         walk.order[n_gone, 1] = lo
         walk.order[n_gone, 2] = hi
         walk.n_gone[0] = n_gone + 1
-        if k == lo:
-            lo += 1
-            first += 1
-        else:
-            hi -= 1
-            last -= 1
     return log_product
 
 
@@ -131,8 +129,7 @@ def share_heads(semiring, weights, k, walk, shares):
         v = walk.order[place, 0]
         total = walk.steps[v, ROOT]
         for h in range(walk.order[place, 1], walk.order[place, 2]):
-            if h != v:
-                total = add(semiring, total, times(semiring, walk.steps[v, h], escape[h]))
+            total = add(semiring, total, times(semiring, walk.steps[v, h], escape[h]))
         escape[v] = total
     total = zero(semiring)
     for h in range(weights.shape[0]):

@@ -27,11 +27,9 @@ from maxmargin.structures.dependencies.arc_tables import (
     start_drawing,
     sum_trees,
 )
-from maxmargin.structures.scalar_semirings import Best, LogSums, Sums, add, one, pick, times, zero
+from maxmargin.structures.scalar_semirings import Best, LogSums, Sums, add, has_underflown, one, pick, times, zero
 
 WEIGHTS, LINKED, WHOLE, ABOVE_LINKED, ABOVE_WHOLE, LEVELS = range(6)
-MOST_WORDS = 150  # whose sums cannot overflow: n words have fewer than 6.75^n trees, of weights of at most 1
-LEAST_LOG = -500.0 + MOST_WORDS * math.log(6.75)  # of a sum: what has underflown is nothing beside it, times any such
 
 
 @helper
@@ -159,12 +157,6 @@ def find_projective_through(problem, arcs, through, work):
 @implements(find_others, ProjectiveProblem)
 def find_other_projective(problem, arcs, heads, through, work):
     find_through(problem, arcs, through, work)
-
-
-@helper
-def has_underflown(total, n_words):
-    """Whether a sum over trees is so small that parts of it may be missing, or so large that others may be."""
-    return n_words > MOST_WORDS or total <= 0 or math.log(total) < LEAST_LOG
 
 
 @implements(sum_trees, ProjectiveProblem)

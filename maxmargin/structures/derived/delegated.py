@@ -17,6 +17,7 @@ from maxmargin.problem import (
     max_oracle,
     part_sizes,
     restrict,
+    sample_oracle,
     score_output,
     topk_oracle,
     true_outputs,
@@ -82,6 +83,10 @@ def exp_of_base(problem, i, theta, mu, work):
     return exp_oracle(problem.base, i, theta, mu, work.base)
 
 
+def draw_of_base(problem, i, theta, draws, outputs, work):
+    sample_oracle(problem.base, i, theta, draws, outputs, work.base)
+
+
 _OF_BASE: dict[Generic, Callable] = {
     generics.true_outputs: true_outputs_of_base,
     generics.part_sizes: part_sizes_of_base,
@@ -92,4 +97,5 @@ _OF_BASE: dict[Generic, Callable] = {
     generics.bound_oracle: bound_of_base,
     generics.topk_oracle: topk_of_base,
     generics.exp_oracle: exp_of_base,
+    generics.sample_oracle: draw_of_base,
 }

@@ -24,6 +24,7 @@ from maxmargin.features import layout_of
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
+from maxmargin.structures.chains.sparse_chain_problem import SparseChainProblem, chain_of
 from maxmargin.structures.derived.counted_dp import CountTables, best_product, count_scores, decode_count
 from maxmargin.structures.trees.tree_dp import Forest
 from maxmargin.structures.trees.tree_problem import TreeProblem
@@ -52,7 +53,7 @@ class RescaledWork(NamedTuple):
     tables: CountTables
 
 
-def rescaled(problem: ChainProblem | EdgeChainProblem | TreeProblem) -> RescaledProblem:
+def rescaled(problem: ChainProblem | EdgeChainProblem | SparseChainProblem | TreeProblem) -> RescaledProblem:
     """The problem with slack rescaling in place of margin rescaling.
 
     Examples
@@ -63,6 +64,7 @@ def rescaled(problem: ChainProblem | EdgeChainProblem | TreeProblem) -> Rescaled
     >>> BCFW(steps="pairwise").solve(rescaled(toy_chains()), random_state=0).status.name
     'OPTIMAL'
     """
+    problem = chain_of(problem)
     if isinstance(problem, TreeProblem):
         edges = problem.parent, problem.kind, problem.order
     elif isinstance(problem, ChainProblem | EdgeChainProblem):
@@ -71,14 +73,16 @@ def rescaled(problem: ChainProblem | EdgeChainProblem | TreeProblem) -> Rescaled
             kind = np.where(parent < 0, -1, order).astype(np.int32)
         edges = parent, kind, order
     else:
-        raise TypeError(f"Slack rescaling needs a problem of chains or trees, not a {type(problem).__name__}.")
+        raise TypeError(
+            f"Slack rescaling needs a problem of chains of order 1, or of trees, not a {type(problem).__name__}."
+        )
     if len(problem.kind_cost if isinstance(problem, TreeProblem) else problem.transition_cost):
         raise ValueError("Slack rescaling counts costs of labels: it takes none of transitions or edges.")
     labels, annotation, weight, table = problem.supervision
     cost = weight.astype(np.float64)[:, np.newaxis] * table[annotation].astype(np.float64)
     count, unit = np.zeros(cost.shape, np.int32), np.ones(len(problem.starts) - 1)
     for i, (lo, hi) in enumerate(zip(problem.starts[:-1], problem.starts[1:], strict=True)):
-        count[lo:hi], unit[i] = _counted(i, cost[lo:hi])
+        count[lo:hi], unit[i] = _count_units(i, cost[lo:hi])
     return RescaledProblem(problem, problem.starts, *edges, labels, count, unit)
 
 
@@ -90,7 +94,7 @@ def _edges_of_chains(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nda
     return np.where(is_last, -1, order + 1).astype(np.int32), np.where(is_last, -1, 0).astype(np.int32), order
 
 
-def _counted(i: int, cost: np.ndarray) -> tuple[np.ndarray, float]:
+def _count_units(i: int, cost: np.ndarray) -> tuple[np.ndarray, float]:
     """The costs of labels of example i in whole units, and the unit."""
     smallest = cost.min(where=cost > 0, initial=np.inf)
     if np.isinf(smallest):

@@ -1,7 +1,8 @@
 """Dynamic programs of deformable parts: messages along springs, the best poses, and max-marginals of the joints.
 
-All take a `DeformableProblem`, an example of it, `cells`, the (cells, J) potentials of (cell, joint), and `edges`, the
-(E K, 5) potentials of the statistics of edges and types, and work in a `DeformableWork`.
+All take a `DeformableProblem`, an example of it, `cells`, the potentials of (cell, joint) and, if there are any, of
+(cell, arc, type), one row per cell, and `edges`, the (A K, 5) potentials of the statistics of arcs and types, and work
+in a `DeformableWork`.
 """
 
 from __future__ import annotations
@@ -17,39 +18,139 @@ from maxmargin.structures.poses.distance_transform import transform_grid
 
 
 @helper
-def displacement(problem, i, e, kind, parent_cell, child_cell):
-    """U and v of an edge and type between two cells."""
+def displacement(problem, i, a, kind, from_cell, to_cell):
+    """U and v of an arc and type between two cells."""
     width = problem.width[i]
-    dx = child_cell % width - parent_cell % width
-    dy = child_cell // width - parent_cell // width
-    u = (dx - problem.anchor[e, kind, 0]) / problem.scale[e, 0]
-    return u, (dy - problem.anchor[e, kind, 1]) / problem.scale[e, 1]
+    dx = to_cell % width - from_cell % width
+    dy = to_cell // width - from_cell // width
+    u = (dx - problem.anchor[a, kind, 0]) / problem.scale[a, 0]
+    return u, (dy - problem.anchor[a, kind, 1]) / problem.scale[a, 1]
 
 
 @helper
 def spring(row, edges, u, v):
-    """The score of an edge of the type in `row` of the edges' potentials."""
+    """The score of an arc by the way it takes, of the type in `row` of the edges' potentials."""
     squares = edges[row, 0] * u * u + edges[row, 2] * v * v
     return squares + edges[row, 1] * u + edges[row, 3] * v + edges[row, 4]
 
 
 @helper
-def pass_message(problem, i, edges, e, towards_parent, values, message, source, work):
-    """Message = the best of all types of edge e, by the cell of the receiving joint; from `values` of the other."""
-    n_cells = problem.starts[i + 1] - problem.starts[i]
+def goes_back(problem):
+    """Whether each edge has a second arc, from child to parent: that of edge e is E + e."""
+    return problem.parent.size > problem.upward.size
+
+
+@helper
+def count_options(problem):
+    """How many options an edge has, each a type of all its arcs: type * n + type of the arc back; and n."""
     n_types = problem.anchor.shape[1]
+    n_back = n_types if goes_back(problem) else 1
+    return n_types * n_back, n_back
+
+
+@helper
+def take_option(problem, e, option, y):
+    """Write the types of the arcs of edge e."""
+    n_joints = problem.supervision.joint_cost.shape[1]
+    _, n_back = count_options(problem)
+    y[n_joints + e] = option // n_back
+    if goes_back(problem):
+        y[n_joints + problem.upward.size + e] = option % n_back
+
+
+@helper
+def score_arc(problem, i, cells, edges, a, kind, from_cell, to_cell):
+    """The score of an arc of a type between two cells."""
+    n_joints = problem.supervision.joint_cost.shape[1]
+    row = a * problem.anchor.shape[1] + kind
+    u, v = displacement(problem, i, a, kind, from_cell, to_cell)
+    seen = cells[from_cell, n_joints + row] if problem.has_image_types else 0.0
+    return spring(row, edges, u, v) + seen
+
+
+@helper
+def score_option(problem, i, cells, edges, e, option, parent_cell, child_cell):
+    """The score of an edge, with types of all its arcs, between two cells."""
+    _, n_back = count_options(problem)
+    total = score_arc(problem, i, cells, edges, e, option // n_back, parent_cell, child_cell)
+    if goes_back(problem):
+        back = problem.upward.size + e
+        total += score_arc(problem, i, cells, edges, back, option % n_back, child_cell, parent_cell)
+    return total
+
+
+@helper
+def fill_cost(problem, edges, e, option, sign, cost):
+    """What ways along an edge cost: quadratic and linear beyond the anchor of its type, along x, y, and a constant.
+
+    The springs of both arcs are one parabola together. With sign -1, ways and anchor are seen from the child.
+    """
+    n_types = problem.anchor.shape[1]
+    _, n_back = count_options(problem)
+    kind = option // n_back
+    row = e * n_types + kind
+    cost[4] = -edges[row, 4]
+    for axis in range(2):
+        scale = problem.scale[e, axis]
+        cost[2 * axis] = -edges[row, 2 * axis] / (scale * scale)
+        cost[2 * axis + 1] = -edges[row, 2 * axis + 1] / scale * sign
+    if goes_back(problem):
+        a = problem.upward.size + e
+        kind_back = option % n_back
+        row = a * n_types + kind_back
+        cost[4] -= edges[row, 4]
+        for axis in range(2):  # a way of u beyond the anchor is one of -(u + shift) beyond that of the arc back
+            scale = problem.scale[a, axis]
+            shift = problem.anchor[e, kind, axis] + problem.anchor[a, kind_back, axis]
+            square = -edges[row, 2 * axis] / (scale * scale)
+            linear = -edges[row, 2 * axis + 1] / scale
+            cost[2 * axis] += square
+            cost[2 * axis + 1] += (2 * square * shift - linear) * sign
+            cost[4] += (square * shift - linear) * shift
+
+
+@helper
+def see_parent(problem, cells, e, option, values):
+    """Add what the cells of the parent say on the type of the arc that leaves from there."""
+    _, n_back = count_options(problem)
+    add_column(problem, cells, e, option // n_back, values)
+
+
+@helper
+def see_child(problem, cells, e, option, values):
+    """Add what the cells of the child say on the type of the arc back, if there is one."""
+    _, n_back = count_options(problem)
+    if goes_back(problem):
+        add_column(problem, cells, problem.upward.size + e, option % n_back, values)
+
+
+@helper
+def add_column(problem, cells, a, kind, values):
+    """Add the potentials of an arc of a type by cell."""
+    if problem.has_image_types:
+        column = problem.supervision.joint_cost.shape[1] + a * problem.anchor.shape[1] + kind
+        for t in range(cells.shape[0]):
+            values[t] += cells[t, column]
+
+
+@helper
+def pass_message(problem, i, cells, edges, e, towards_parent, values, message, source, work):
+    """Message = the best of all options of edge e, by the cell of the receiving joint; from `values` of the other."""
+    n_cells = cells.shape[0]
+    n_options, n_back = count_options(problem)
     width = problem.width[i]
-    sign = 1.0 if towards_parent else -1.0  # the way from parent to child, seen from the other end
-    for kind in range(n_types):
-        row = e * n_types + kind
-        work.cost[0] = -edges[row, 0] / (problem.scale[e, 0] * problem.scale[e, 0])
-        work.cost[1] = -edges[row, 1] / problem.scale[e, 0] * sign
-        work.cost[2] = -edges[row, 2] / (problem.scale[e, 1] * problem.scale[e, 1])
-        work.cost[3] = -edges[row, 3] / problem.scale[e, 1] * sign
-        anchor_x = sign * problem.anchor[e, kind, 0]
-        anchor_y = sign * problem.anchor[e, kind, 1]
+    sign = 1.0 if towards_parent else -1.0
+    for option in range(n_options):
+        work.sent[:n_cells] = values[:n_cells]
+        if towards_parent:
+            see_child(problem, cells, e, option, work.sent)
+        else:
+            see_parent(problem, cells, e, option, work.sent)
+        fill_cost(problem, edges, e, option, sign, work.cost)
+        anchor_x = sign * problem.anchor[e, option // n_back, 0]
+        anchor_y = sign * problem.anchor[e, option // n_back, 1]
         transform_grid(
-            values,
+            work.sent,
             n_cells // width,
             width,
             work.cost,
@@ -59,32 +160,36 @@ def pass_message(problem, i, edges, e, towards_parent, values, message, source, 
             work.candidate_source,
             work.transform,
         )
+        if towards_parent:
+            see_parent(problem, cells, e, option, work.candidate)
+        else:
+            see_child(problem, cells, e, option, work.candidate)
         for t in range(n_cells):
-            value = work.candidate[t] + edges[row, 4]
-            if kind == 0 or value > message[t]:
+            value = work.candidate[t] - work.cost[4]
+            if option == 0 or value > message[t]:
                 message[t] = value
-                source[t] = work.candidate_source[t] * n_types + kind
+                source[t] = work.candidate_source[t] * n_options + option
 
 
 @helper
 def pass_upwards(problem, i, cells, edges, work):
     """Fill the tables of the best scores, from the leaves up."""
     for t in range(cells.shape[0]):
-        for j in range(cells.shape[1]):
+        for j in range(problem.supervision.joint_cost.shape[1]):
             work.belief[j, t] = cells[t, j]
     for k in range(problem.upward.size):
         e = problem.upward[k]
         p = problem.parent[e]
         belief = work.belief[problem.child[e]]
-        pass_message(problem, i, edges, e, True, belief, work.message[e], work.source[e], work)
+        pass_message(problem, i, cells, edges, e, True, belief, work.message[e], work.source[e], work)
         for t in range(cells.shape[0]):
             work.belief[p, t] += work.message[e, t]
 
 
 @helper
-def decode(problem, n_cells, n_joints, y, work):
+def decode(problem, n_cells, y, work):
     """Write the best output into `y`, from the roots down; return its score."""
-    n_types = problem.anchor.shape[1]
+    n_options, _ = count_options(problem)
     total = 0.0
     for r in range(problem.roots.size):
         j = problem.roots[r]
@@ -93,35 +198,34 @@ def decode(problem, n_cells, n_joints, y, work):
     for k in range(problem.upward.size - 1, -1, -1):
         e = problem.upward[k]
         source = work.source[e, y[problem.parent[e]]]
-        y[problem.child[e]] = source // n_types
-        y[n_joints + e] = source % n_types
+        y[problem.child[e]] = source // n_options
+        take_option(problem, e, source % n_options, y)
     return total
 
 
 @helper
-def best_type(problem, i, edges, e, parent_cell, child_cell):
-    """The type with which edge e scores highest between two cells."""
-    n_types = problem.anchor.shape[1]
+def best_option(problem, i, cells, edges, e, parent_cell, child_cell):
+    """The option with which edge e scores highest between two cells."""
+    n_options, _ = count_options(problem)
     best = 0
     highest = 0.0
-    for kind in range(n_types):
-        u, v = displacement(problem, i, e, kind, parent_cell, child_cell)
-        score = spring(e * n_types + kind, edges, u, v)
-        if kind == 0 or score > highest:
-            best = kind
+    for option in range(n_options):
+        score = score_option(problem, i, cells, edges, e, option, parent_cell, child_cell)
+        if option == 0 or score > highest:
+            best = option
             highest = score
     return best
 
 
 class Poses(NamedTuple):
-    """Cells of the roots, then cells and types along the edges from the roots down: cell * K + type.
+    """Cells of the roots, then cells and options along the edges from the roots down: cell * options + option.
 
-    Where types are hidden, those of an edge follow from the cells of its joints.
+    Where types are hidden, the option of an edge follows from the cells of its joints.
     """
 
     problem: Any
     i: int
-    n_cells: int
+    cells: np.ndarray
     edges: np.ndarray
     work: Any
 
@@ -141,14 +245,15 @@ def take_place(choices, y, s, option):
     if is_root:
         y[at] = option
     else:
-        n_types = problem.anchor.shape[1]
-        y[problem.child[at]] = option // n_types
-        y[problem.supervision.joint_cost.shape[1] + at] = option % n_types
+        n_options, _ = count_options(problem)
+        y[problem.child[at]] = option // n_options
+        take_option(problem, at, option % n_options, y)
 
 
 @implements(branch_off, Poses)
 def branch_off_pose(choices, y, s, branches):
-    problem, i, n_cells, edges, work = choices
+    problem, i, cells, edges, work = choices
+    n_cells = cells.shape[0]
     is_root, at = root_or_edge(problem, s)
     if is_root:
         best = first_best(work.belief[at, :n_cells])
@@ -157,17 +262,16 @@ def branch_off_pose(choices, y, s, branches):
                 offer(branches, s, t, work.belief[at, best] - work.belief[at, t])
     else:
         a = y[problem.parent[at]]
-        n_types = problem.anchor.shape[1]
-        n_listed = 1 if problem.hides_types else n_types  # of each cell
+        n_options, _ = count_options(problem)
+        n_listed = 1 if problem.hides_types else n_options  # of each cell
         best = work.source[at, a]
-        listed = best // n_types * n_listed + best % n_listed
+        listed = best // n_options * n_listed + best % n_listed
         for other in range(n_cells * n_listed):
             t = other // n_listed
-            kind = best_type(problem, i, edges, at, a, t) if problem.hides_types else other % n_types
-            u, v = displacement(problem, i, at, kind, a, t)
-            reached = work.belief[problem.child[at], t] + spring(at * n_types + kind, edges, u, v)
+            option = best_option(problem, i, cells, edges, at, a, t) if problem.hides_types else other % n_options
+            reached = work.belief[problem.child[at], t] + score_option(problem, i, cells, edges, at, option, a, t)
             if other != listed:
-                offer(branches, s, t * n_types + kind, max(work.message[at, a] - reached, 0.0))
+                offer(branches, s, t * n_options + option, max(work.message[at, a] - reached, 0.0))
     take(choices, y, s, best)
 
 
@@ -190,9 +294,9 @@ def max_marginals(problem, i, cells, edges, best, work):
         c = problem.child[e]
         for t in range(n_cells):
             work.rest[t] = work.belief[problem.parent[e], t] - work.message[e, t]
-        pass_message(problem, i, edges, e, False, work.rest, work.message[e], work.source[e], work)
+        pass_message(problem, i, cells, edges, e, False, work.rest, work.message[e], work.source[e], work)
         for t in range(n_cells):
             work.belief[c, t] += work.message[e, t]
     for t in range(n_cells):
-        for j in range(cells.shape[1]):
+        for j in range(problem.supervision.joint_cost.shape[1]):
             best[t, j] = work.belief[j, t]

@@ -9,7 +9,6 @@ the features say so.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,21 +18,21 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
-from maxmargin.features import (
-    norm_buffer,
-    rows_of,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    squared_sums,
-    weight_shape,
-)
+from maxmargin.features import rows_of, squared_sums
 from maxmargin.problem import IMPOSSIBLE, rank
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import k_best
+from maxmargin.structures.labelled_edges import (
+    edge_rows,
+    have_labelled_edges,
+    nodes_and_edges,
+    nodes_and_tables,
+    norm_buffers,
+    score_features,
+)
 from maxmargin.structures.trees import tree_dp, tree_sums
 from maxmargin.structures.trees.tree_dp import Forest
-from maxmargin.supervision.exclusions import exclude_parts, rule_out
+from maxmargin.supervision.exclusions import rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
 
@@ -71,34 +70,6 @@ class TreeWork(NamedTuple):
 
 
 @helper
-def node_and_edge_weights(problem, w):
-    """The weights of nodes (F, L) and of edges (F_edge, L^2), as views."""
-    n_labels = problem.supervision.cost.shape[1]
-    rows, columns = weight_shape(problem.features, problem.n_features, n_labels)
-    edge_rows, edge_columns = weight_shape(problem.edge_features, problem.n_edge_features, n_labels * n_labels)
-    return matrix(w, 0, rows, columns), matrix(w, rows * columns, edge_rows, edge_columns)
-
-
-@helper
-def nodes_and_kinds(problem, i, parts):
-    """The T x L node parts of example i and the parts of its kinds of edges, a row of L^2 each, as views."""
-    n_labels = problem.supervision.cost.shape[1]
-    length = problem.starts[i + 1] - problem.starts[i]
-    n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
-    return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_kinds, n_labels * n_labels)
-
-
-@helper
-def nodes_and_pairs(problem, i, parts):
-    """As `nodes_and_kinds`, with the parts of edges in one flat array."""
-    n_labels = problem.supervision.cost.shape[1]
-    length = problem.starts[i + 1] - problem.starts[i]
-    n_kinds = problem.kind_starts[i + 1] - problem.kind_starts[i]
-    first = length * n_labels
-    return matrix(parts, 0, length, n_labels), parts[first : first + n_kinds * n_labels * n_labels]
-
-
-@helper
 def forest_of(problem, i):
     """The edges of example i."""
     lo = problem.starts[i]
@@ -106,17 +77,12 @@ def forest_of(problem, i):
     return Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])
 
 
-@implements(generics.true_outputs, TreeProblem)
-def true_tree_labels(problem):
-    return Blocks(problem.supervision.labels, problem.starts)
+@implements(edge_rows, TreeProblem)
+def kind_rows(problem, i):
+    return problem.kind_starts[i], problem.kind_starts[i + 1]
 
 
-@implements(generics.new_weights, TreeProblem)
-def new_tree_weights(problem):
-    n_labels = problem.supervision.cost.shape[1]
-    nodes = weight_shape(problem.features, problem.n_features, n_labels)
-    edges = weight_shape(problem.edge_features, problem.n_edge_features, n_labels**2)
-    return np.zeros(math.prod(nodes) + math.prod(edges), problem.supervision.cost.dtype)
+have_labelled_edges(TreeProblem)
 
 
 @implements(generics.part_sizes, TreeProblem)
@@ -138,9 +104,6 @@ def tree_squared_diameters(problem):
     return 2 * (nodes + squared_sums(problem.edge_features, edges))
 
 
-implements(generics.restrict, TreeProblem)(exclude_parts)
-
-
 @implements(generics.workspace, TreeProblem)
 def tree_workspace(problem, n_best):
     n_labels = problem.supervision.cost.shape[1]
@@ -154,45 +117,20 @@ def tree_workspace(problem, n_best):
         message=aligned((longest, n_labels), dtype),
         factors=factors,
         extents=aligned((most_kinds, 2), dtype),
-        spread=norm_buffer(problem.features, problem.n_features, n_labels, dtype),
-        edge_spread=norm_buffer(problem.edge_features, problem.n_edge_features, n_labels**2, dtype),
         branches=aligned((n_best, 3), np.int64),
+        **norm_buffers(problem),
     )
 
 
 @implements(generics.scores, TreeProblem)
 def tree_scores(problem, w, i, theta):
-    node_weights, edge_weights = node_and_edge_weights(problem, w)
-    nodes, kinds = nodes_and_kinds(problem, i, theta)
-    score_rows(problem.features, node_weights, problem.starts[i], problem.starts[i + 1], nodes)
-    if kinds.shape[0] > 0:
-        score_rows(problem.edge_features, edge_weights, problem.kind_starts[i], problem.kind_starts[i + 1], kinds)
+    score_features(problem, w, i, theta)
     rule_out(problem.excluded, i, theta)
-
-
-@implements(generics.spread, TreeProblem)
-def spread_tree(problem, w, i, delta, scale):
-    node_weights, edge_weights = node_and_edge_weights(problem, w)
-    nodes, kinds = nodes_and_kinds(problem, i, delta)
-    lo = problem.kind_starts[i]
-    spread_rows(problem.features, node_weights, problem.starts[i], problem.starts[i + 1], nodes, scale)
-    spread_rows(problem.edge_features, edge_weights, lo, problem.kind_starts[i + 1], kinds, scale)
-
-
-@implements(generics.squared_norm, TreeProblem)
-def tree_squared_norm(problem, i, delta, work):
-    nodes, kinds = nodes_and_kinds(problem, i, delta)
-    lo = problem.starts[i]
-    kind_lo = problem.kind_starts[i]
-    total = squared_norm_rows(problem.features, i, lo, problem.starts[i + 1], nodes, work.spread)
-    return total + squared_norm_rows(
-        problem.edge_features, i, kind_lo, problem.kind_starts[i + 1], kinds, work.edge_spread
-    )
 
 
 @implements(generics.augment, TreeProblem)
 def augment_tree(problem, i, theta):
-    nodes, kinds = nodes_and_kinds(problem, i, theta)
+    nodes, kinds = nodes_and_edges(problem, i, theta)
     add_costs(problem.supervision, problem.starts[i], nodes)
     if problem.kind_cost.shape[0] > 0:
         for k in range(kinds.shape[0]):
@@ -202,7 +140,7 @@ def augment_tree(problem, i, theta):
 
 @implements(generics.add_output, TreeProblem)
 def add_labelling(problem, i, y, scale, mu):
-    nodes, pairs = nodes_and_pairs(problem, i, mu)
+    nodes, pairs = nodes_and_tables(problem, i, mu)
     lo = problem.starts[i]
     n_labels = nodes.shape[1]
     for t in range(nodes.shape[0]):
@@ -214,7 +152,7 @@ def add_labelling(problem, i, y, scale, mu):
 
 @implements(generics.score_output, TreeProblem)
 def score_labelling(problem, i, theta, y):
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    nodes, pairs = nodes_and_tables(problem, i, theta)
     lo = problem.starts[i]
     n_labels = nodes.shape[1]
     total = 0.0
@@ -229,7 +167,7 @@ def score_labelling(problem, i, theta, y):
 @helper
 def best_scores(problem, i, theta, work):
     """Run max-product; return the potentials of edges, the forest, the best scores of subtrees, and what these lack."""
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
+    nodes, pairs = nodes_and_tables(problem, i, theta)
     for k in range(nodes.size):
         work.belief[k] = theta[k]
     forest = forest_of(problem, i)
@@ -256,8 +194,8 @@ def topk_tree(problem, i, theta, outputs, values, level, work):
 
 @implements(generics.exp_oracle, TreeProblem)
 def exp_tree(problem, i, theta, mu, work):
-    nodes, pairs = nodes_and_pairs(problem, i, theta)
-    means, counts = nodes_and_pairs(problem, i, mu)
+    nodes, pairs = nodes_and_tables(problem, i, theta)
+    means, counts = nodes_and_tables(problem, i, mu)
     forest = forest_of(problem, i)
     belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
     return tree_sums.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
@@ -266,5 +204,5 @@ def exp_tree(problem, i, theta, mu, work):
 @implements(generics.max_marginals, TreeProblem)
 def tree_max_marginals(problem, i, theta, out, work):
     pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
-    best, _ = nodes_and_pairs(problem, i, out)
+    best, _ = nodes_and_tables(problem, i, out)
     tree_dp.max_marginals(pairs, forest, belief, work.message, lacking, best)

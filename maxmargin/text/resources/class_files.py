@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from maxmargin.text.resources.installed_classes import PREFIX, find_installed_classes
+from maxmargin.text.resources.installed_classes import find_installed_classes
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
 
 
@@ -17,8 +17,9 @@ def read_classes(source: FileToRead, *, encoding: str = "utf-8") -> dict[str, st
     Parameters
     ----------
     source : path or open file
-        Or ``"spacy:en"``, the classes of English that spacy-lookups-data brings (``pip install "maxmargin[classes]"``),
-        which has German (de) and Spanish (es), too.
+        Or ``"spacy:en"``, Brown's paths of English that spacy-lookups-data brings (``pip install
+        "maxmargin[classes]"``), which has German (de) and Spanish (es), too, or ``"spacy-case:en"``: in how many
+        quarters of its texts a word is spelled in lower case, and with a capital (also el).
     encoding : str, default="utf-8"
 
     Returns
@@ -34,8 +35,8 @@ def read_classes(source: FileToRead, *, encoding: str = "utf-8") -> dict[str, st
     >>> read_classes(io.StringIO("the DET\ndog NOUN\n"))
     {'the': 'DET', 'dog': 'NOUN'}
     """
-    if isinstance(source, str) and source.startswith(PREFIX):
-        return find_installed_classes(source.removeprefix(PREFIX))
+    if isinstance(source, str) and (installed := find_installed_classes(source)) is not None:
+        return installed
     lines = Lines(source, encoding)
     pairs: list[tuple[int, str, str]] = []
     for number, line in lines:

@@ -78,9 +78,13 @@ def learn_classes(
 def sentences_in(text: Text, encoding: str) -> Iterator[Sequence[str]]:
     """The sentences of a file, or of a list."""
     if isinstance(text, str | PathLike):
-        lines = Lines(text, encoding)
-        yield from (line.split() for _, line in lines if line)
-        lines.check_any(lines.number, "lines of text")
+        lines, n_words = Lines(text, encoding), 0
+        for _, line in lines:
+            if line:
+                sentence = line.split()
+                n_words += len(sentence)
+                yield sentence
+        lines.check_any(n_words, "words")
     else:
         yield from text
 

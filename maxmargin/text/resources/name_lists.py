@@ -1,10 +1,11 @@
-"""Files and folders of lists of names."""
+"""Lists of names: in files, folders and packages."""
 
 from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
 
+from maxmargin.text.resources.installed_names import PREFIX, find_installed_names
 from maxmargin.text.sentence_files.line_files import Lines
 
 
@@ -14,7 +15,9 @@ def read_gazetteers(path: str | PathLike[str], *, encoding: str = "utf-8") -> di
     Parameters
     ----------
     path
-        A file, or a folder of files; what begins with a dot is left out.
+        A file, or a folder of files; what begins with a dot is left out. Or ``"mimesis:en"``, the names of people,
+        places, companies and universities that mimesis brings (``pip install "maxmargin[names]"``) of this language, or
+        ``"mimesis:all"``, those of all its languages.
     encoding : str, default="utf-8"
 
     Returns
@@ -30,6 +33,8 @@ def read_gazetteers(path: str | PathLike[str], *, encoding: str = "utf-8") -> di
     >>> read_gazetteers("lists")
     {'city': ['New York', 'Rome']}
     """
+    if isinstance(path, str) and path.startswith(PREFIX):
+        return find_installed_names(path.removeprefix(PREFIX))
     path = Path(path)
     files = [file for file in sorted(path.iterdir()) if not file.name.startswith(".")] if path.is_dir() else [path]
     if not files:

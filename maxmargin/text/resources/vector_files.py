@@ -185,11 +185,12 @@ def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFil
     listed = path.with_suffix(".txt")
     if not listed.is_file():
         raise ValueError(f"{path} needs the file {listed}, with the word of each row in a line.")
-    words = [line for _, line in Lines(listed, "utf-8") if line is not None]
-    if matrix.ndim != 2 or len(matrix) != len(words) or matrix.dtype.kind != "f":
-        expected = f"a row of numbers for each of {count_of(len(words), 'word')} in {listed.name}"
+    n_words = sum(1 for _ in _words_of(listed))
+    if matrix.ndim != 2 or len(matrix) != n_words or matrix.dtype.kind != "f":
+        expected = f"a row of numbers for each of {count_of(n_words, 'word')} in {listed.name}"
         raise ValueError(f"{path} must be a matrix with {expected}, not of shape {matrix.shape} and {matrix.dtype}.")
     if size <= most_read:
+        words = [*_words_of(listed)]
         is_bad = ~np.isfinite(matrix).all(axis=1)
         if is_bad.any():
             row = int(np.argmax(is_bad))
@@ -197,8 +198,13 @@ def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFil
         first = dict(zip(reversed(words), reversed(range(len(words))), strict=True))
         kept = sorted(first.values())
         return WordVectors([words[row] for row in kept], matrix[kept])
-    hashes, places = _index((word.encode(), row) for row, word in enumerate(words))
+    hashes, places = _index((word.encode(), row) for row, word in enumerate(_words_of(listed)))
     return VectorFile(str(path.resolve()), size, ROWS, matrix.shape[1], hashes, places)
+
+
+def _words_of(path: Path) -> Iterator[str]:
+    """The words of a file that has one in each line."""
+    return (line for _, line in Lines(path, "utf-8") if line is not None)
 
 
 def _index(records: Iterator[tuple[bytes, int]]) -> tuple[np.ndarray, np.ndarray]:

@@ -37,7 +37,7 @@ class WordVectors:
     (3, (array([[1., 0., 2.]], dtype=float32), [0, -1]))
     """
 
-    def __init__(self, words: Iterable[str], vectors: Any) -> None:
+    def __init__(self, words: Iterable[str], vectors: object) -> None:
         self.words = [*words]
         self.vectors = as_numbers("vectors", vectors).astype(np.float32)
         self.rows = {word: k for k, word in enumerate(self.words)}

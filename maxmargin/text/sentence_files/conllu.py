@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, Self
 
+from maxmargin.checks import check_choice
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, write_lines
 from maxmargin.wording import count_of
 
@@ -67,7 +68,12 @@ class Sentence(NamedTuple):
 
     def column(self, name: str) -> list[str]:
         """One column of the words, such as "form" or "upos"."""
+        check_choice("column", name, Word._fields)
         return [getattr(word, name) for word in self.words]
+
+    def tokens(self, *names: str) -> list[tuple[str, ...]]:
+        """Tuples of some columns of each word, such as "form" and "upos": tokens of models."""
+        return [*zip(*map(self.column, names), strict=True)]
 
     def with_column(self, name: str, values: Iterable[str]) -> Self:
         """The same with another column of the words."""
@@ -152,10 +158,11 @@ def write_conllu(target: FileToWrite, sentences: Iterable[Sentence]) -> None:
     1 Stop _ VERB _ _ _ _ _ _
     <BLANKLINE>
     """
-    write_lines(target, (line for i, sentence in enumerate(sentences) for line in _lines(sentence, i)))
+    write_lines(target, (line for i, sentence in enumerate(sentences) for line in lines_of(sentence, i)))
 
 
-def _lines(sentence: Sentence, i: int) -> Iterator[str]:
+def lines_of(sentence: Sentence, i: int) -> Iterator[str]:
+    """The lines of sentence i in a file, with a blank one at the end."""
     yield from (f"# {comment}" for comment in sentence.comments)
     for word in sentence.lines:
         for name, field in zip(Word._fields, word, strict=True):

@@ -312,8 +312,7 @@ class _Reader:
                 continue
             sentence, numbers = found
             document += any(comment.split()[:1] == ["newdoc"] for comment in sentence.comments)
-            columns = [sentence.column(name) for name in several(x)]
-            tokens = [*zip(*columns, strict=True)] if isinstance(x, tuple) else columns[0]
+            tokens: Any = sentence.tokens(*x) if isinstance(x, tuple) else sentence.column(x)
             yield Parsed(tokens, sentence.column(y), numbers, document)
 
     def _json(self) -> Iterator[Parsed | None]:

@@ -94,10 +94,10 @@ class Lines:
         with nullcontext(self.source) if self.is_open else open_file(self.source) as file:
             read = getattr(file, "read1", file.read)  # the former does not wait until a chunk is full
             while content := read(CHUNK):
-                yield content if isinstance(content, str) else self._decoded(decoder, content)
-            yield self._decoded(decoder, b"", final=True)
+                yield content if isinstance(content, str) else self._decode(decoder, content)
+            yield self._decode(decoder, b"", final=True)
 
-    def _decoded(self, decoder: IncrementalDecoder, content: bytes, *, final: bool = False) -> str:
+    def _decode(self, decoder: IncrementalDecoder, content: bytes, *, final: bool = False) -> str:
         try:
             return decoder.decode(content, final)
         except UnicodeDecodeError as error:

@@ -47,7 +47,7 @@ class AnnotatedText:
     text
         All of it.
     entities
-        Its `TextEntity`s; None where nobody has looked for them.
+        Each a `TextEntity`; None where nobody has looked for them.
     name
         What messages call it.
     sentences

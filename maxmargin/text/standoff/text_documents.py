@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from maxmargin.text.corpus import Corpus
+from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.schemes import Entity, find_entities, spell_entities
 from maxmargin.text.sentence_files.documents import Document
 from maxmargin.text.sentence_files.file_layout import Layout
@@ -93,23 +94,23 @@ def _make(texts: Sequence[AnnotatedText], layout: Layout, name: str, tokenizer: 
     return TextDocument(name, layout, corpus, y if is_known else None, [], [], texts=kept, places=places)
 
 
-def tokenized(texts: Sequence[str], tokenizer: str | Tokenizer | None) -> TextDocument:
+def tokenize_texts(texts: Sequence[str], tokenizer: str | Tokenizer | None) -> TextDocument:
     """The sentences of texts as they are."""
     named = [AnnotatedText(text, None, f"text[{k}]") for k, text in enumerate(texts)]
     return _make(named, Layout("text"), "the texts", find_tokenizer(tokenizer))
 
 
-def texts_of(document: Document, entities: Iterable[Sequence[Entity]]) -> list[AnnotatedText]:
+def texts_of(document: Document, entities: Iterable[Sequence[Entity | ScoredEntity]]) -> list[AnnotatedText]:
     """A file of sentences as texts: words with blanks in between, a sentence per line, a text per document."""
     if isinstance(document, TextDocument):
         return document.with_entities(entities)
     numbers = document.X.documents if isinstance(document.X, Corpus) else [0] * len(document.X)
     rows = zip(numbers, document.X, entities, strict=True)
     parts = groupby(rows, key=itemgetter(0))
-    return [_joined(f"{document.name}, document {k}", [row[1:] for row in same]) for k, same in parts]
+    return [_join(f"{document.name}, document {k}", [row[1:] for row in same]) for k, same in parts]
 
 
-def _joined(name: str, sentences: Sequence[tuple[Any, Any]]) -> AnnotatedText:
+def _join(name: str, sentences: Sequence[tuple[Any, Any]]) -> AnnotatedText:
     pieces, spans, entities, at = list[str](), Sentences(), list[TextEntity](), 0
     for tokens, found in sentences:
         words = [token if isinstance(token, str) else token[0] for token in tokens]
@@ -121,8 +122,8 @@ def _joined(name: str, sentences: Sequence[tuple[Any, Any]]) -> AnnotatedText:
         pieces.append(text)
         spans.append(own)
         begin = own[0][0] if own else at
-        for first, last, type_, *_ in found:
+        for first, last, type_, *probability in found:
             start, end = own[first][0], own[last - 1][1]
-            entities.append(TextEntity(start, end, type_, text[start - begin : end - begin]))
+            entities.append(TextEntity(start, end, type_, text[start - begin : end - begin], *probability))
         at = at if own else at + 1
     return AnnotatedText("\n".join(pieces), entities, name, [own for own in spans if own])

@@ -113,7 +113,7 @@ def words_of_doc(doc: Any) -> Iterator[list[Any]]:
             yield tokens
 
 
-def sentences_of_doc(doc: Any) -> Iterator[list[Span]]:
+def sentences_of_doc(doc: object) -> Iterator[list[Span]]:
     """The sentences of a document of spaCy, by characters."""
     for tokens in words_of_doc(doc):
         yield [(token.idx, token.idx + len(token.text)) for token in tokens]

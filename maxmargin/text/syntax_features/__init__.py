@@ -1,1 +1,1 @@
-"""Features of words that belong together: arcs between them."""
+"""Features of words that belong together: of arcs between them, and of spans."""

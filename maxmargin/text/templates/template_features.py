@@ -22,7 +22,7 @@ from maxmargin.wording import count_of
 class TemplateFeatures(SentenceTransformer):
     r"""Features of the tokens of sentences by the templates of CRF++ and Wapiti, for `ChainCRF` and `ChainSVM`.
 
-    Columns of templates are the word, column 0, and the tags of a token. Lines that begin with B, or *, and have a
+    Columns of templates are the word, column 0, and the tags of a token. Lines that begin with B, or ``*``, and have a
     macro make features of transitions; one of B alone is there in any case, as models have weights of transitions.
 
     Examples

@@ -31,7 +31,8 @@ class NamedFeatures(Protocol):
     Besides, they are what they would be without: a sequence with the lists of names of each item, all of value 1. Where
     items have dense columns beside their names, there is a method `dense_columns`, too, which returns `DenseColumns`.
     Where transitions have features, a method `edge_features` returns sequences like these of one item less: what is
-    between an item and the next one.
+    between an item and the next one. Where whole segments have some, a method `segment_features` returns a list of
+    (start, end, names) for each sequence.
     """
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:
@@ -72,6 +73,11 @@ def dense_factor(dense: DenseColumns) -> float:
 def find_edges(X: object) -> object:
     """The features of transitions of sequences, as sequences of one item less, if they have any."""
     return X.edge_features() if hasattr(X, "edge_features") else None
+
+
+def find_listed(X: object) -> object:
+    """The features of segments of sequences, as `SegmentCRF.fit` takes them, if they have any."""
+    return X.segment_features() if hasattr(X, "segment_features") else None
 
 
 def find_dense(X: object) -> DenseColumns | None:

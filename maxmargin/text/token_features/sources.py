@@ -17,6 +17,8 @@ Options = Mapping[str, Any]  # the arguments of the transformer, by name
 Feature = str | int  # a name, or its column
 Rows = list[list[Feature]]
 Code = Callable[[Sequence[str]], Sequence[Feature]]  # puts columns in the place of names, or leaves them
+Property = tuple[str, str]  # its title and its value
+Properties = Callable[[str], Iterable[Property]]  # those of a word
 Value = TypeVar("Value")
 
 
@@ -47,7 +49,7 @@ class Words(Source):
 
     def __init__(self, options: Options, code: Code) -> None:
         shapes = ValuesOf(shape) if options["shapes"] else None
-        self.own = ValuesOf(word_features(code, options["affixes"], shapes))
+        self.own = ValuesOf(word_features(code, affixes_by(options, "affixes"), shapes))
         shifts = [k for k in range(-options["window"], options["window"] + 1) if k]
         self.neighbours = {k: ValuesOfLists(neighbour_features(code, k, shapes)) for k in shifts}
         self.absent: Mapping[int, Sequence[Feature]] = ValuesOf(lambda shift: code([f"none[{shift:+}]"]))
@@ -133,16 +135,28 @@ class ListedNames(Source):
                 rows[t] += self.code([f"{title}={'begin' if t == start else 'inside'}" for title in titles])
 
 
-def word_features(code: Code, affixes: int, shapes: Mapping[str, str] | None) -> Callable[[str], Sequence[Feature]]:
+def affixes_by(options: Options, longest: str) -> Properties:
+    """What finds the prefixes and suffixes of a word, the longest being of the length that this option has."""
+    spell = str if options["cased_affixes"] else str.lower
+
+    def affixes_of(word: str) -> list[Property]:
+        word = spell(word)
+        lengths = range(1, min(options[longest], len(word)) + 1)
+        return [found for n in lengths for found in (("prefix", word[:n]), ("suffix", word[-n:]))]
+
+    return affixes_of
+
+
+def word_features(
+    code: Code, affixes_of: Properties, shapes: Mapping[str, str] | None
+) -> Callable[[str], Sequence[Feature]]:
     """What makes the features of a word."""
 
     def features(word: str) -> Sequence[Feature]:
         names = [f"word={word}", f"lower={word.lower()}"]
         if shapes is not None:
             names.append(f"shape={shapes[word]}")
-        for n in range(1, min(affixes, len(word)) + 1):
-            names += (f"prefix={word[:n]}", f"suffix={word[-n:]}")
-        return code(names)
+        return code([*names, *map("=".join, affixes_of(word))])
 
     return features
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from maxmargin.wording import quote
 
+Sentence = TypeVar("Sentence")
 Token = str | tuple[str, ...]
 Titles = Mapping[str, Sequence[str]]  # of the lists that a name is in, as `Gazetteers` spell it
 Spellings = Counter[tuple[str, str]]  # how often a word, in lower case, is spelled how in a document
@@ -28,7 +29,7 @@ class Tokens(NamedTuple):
     spellings: Spellings = NOWHERE
 
 
-def as_sentences(X: Iterable[Iterable[Token]]) -> Sequence[Iterable[Token]]:
+def as_sentences(X: Iterable[Sentence]) -> Sequence[Sentence]:
     """The sentences of an argument X, which are checked to be many, in a sequence."""
     if isinstance(X, str) or not isinstance(X, Iterable):
         raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")

@@ -38,6 +38,14 @@ class WindowOptions(SentenceTransformer):
         least=0,
         help="Length of the longest prefix and suffix.",
     )
+    cased_affixes: bool = parameter(
+        "bool",
+        "Whether prefixes and suffixes are spelled as their words are; by default in lower case, as words and shapes "
+        "tell what is capitalized.",
+        default=False,
+        flag="--cased-affixes",
+        help="Prefixes and suffixes as words are spelled, not in lower case.",
+    )
     shapes: bool = parameter(
         "bool",
         "Shapes of words, in which letters and digits stand for their class, repeated ones once: McCoy-33 is AaAa-0.",
@@ -73,7 +81,8 @@ class WindowOptions(SentenceTransformer):
         default=None,
         flag="--gazetteer",
         form="lists",
-        help="A list of names, one per line, and its title, or a folder of lists; may be repeated.",
+        help="A list of names, one per line, and its title, or a folder of lists; or mimesis:en, mimesis:all, of an "
+        "installed package; may be repeated.",
     )
     loose_names: bool = parameter(
         "bool",
@@ -114,8 +123,8 @@ class WindowOptions(SentenceTransformer):
         check=check_classes,
         flag="--classes",
         form="classes",
-        help="A file with a word and its class in each line, or Brown's paths, and its title; or TITLE=spacy:en, of an "
-        "installed package; may be repeated.",
+        help="A file with a word and its class in each line, or Brown's paths, and its title; or TITLE=spacy:en, "
+        "TITLE=spacy-case:en, of an installed package; may be repeated.",
     )
     class_prefixes: tuple[int, ...] = parameter(
         "tuple of ints",

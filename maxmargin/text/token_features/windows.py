@@ -44,7 +44,6 @@ BLOCK = 2_000  # sentences whose words are looked up at once
 MOST_TOKENS = 100  # of a window, and characters of an affix
 
 
-@register
 @has_parameters
 class WindowFeatures(WindowOptions):
     """Features of the tokens of sentences, by name, for `ChainCRF`, `ChainSVM` and others.
@@ -64,7 +63,7 @@ class WindowFeatures(WindowOptions):
     >>> windows = WindowFeatures(window=1, affixes=2, word_ngrams=1, gazetteers={"city": ["New York"]})
     >>> rows = windows.transform([["in", "New", "York"]])
     >>> rows[0][1]  # doctest: +NORMALIZE_WHITESPACE
-    ['word=New', 'lower=new', 'shape=Aa', 'prefix=N', 'suffix=w', 'prefix=Ne', 'suffix=ew', 'lower[-1]=in',
+    ['word=New', 'lower=new', 'shape=Aa', 'prefix=n', 'suffix=w', 'prefix=ne', 'suffix=ew', 'lower[-1]=in',
      'shape[-1]=a', 'lower[+1]=york', 'shape[+1]=Aa', 'city=begin']
 
     In a pipeline:
@@ -166,6 +165,14 @@ class WindowFeatures(WindowOptions):
         return Windows(extractor, X, spellings=spellings)  # with what it remembers of words
 
 
+def remake(**options: Any) -> WindowFeatures:
+    """The transformer that a file has the options of; earlier versions had affixes as words are spelled."""
+    return WindowFeatures(**{"cased_affixes": True, **options})
+
+
+register(WindowFeatures, make=remake)
+
+
 def split_words(sentences: Sentences) -> list[list[str]]:
     """The words of sentences, without their tags."""
     return [split_tokens(sentence, i).words for i, sentence in enumerate(sentences)]
@@ -225,13 +232,13 @@ class Windows(Sequence):
         table, rows = vectors.find([*numbers])
         rows_of_tokens = np.array([*rows, -1], np.int32)[codes]
         starts = starts_of([len(words) for words in sentences])
-        which = np.stack([shifted(rows_of_tokens, starts, shift) for shift in shifts], axis=1)
+        which = np.stack([shift_within(rows_of_tokens, starts, shift) for shift in shifts], axis=1)
         places = ["" if shift == 0 else f"[{shift:+}]" for shift in shifts]
         names = [f"vector:{k}{place}" for place in places for k in range(vectors.width)]
         return DenseColumns(names, table, which, options["vector_length"])
 
 
-def shifted(values: np.ndarray, starts: np.ndarray, shift: int) -> np.ndarray:
+def shift_within(values: np.ndarray, starts: np.ndarray, shift: int) -> np.ndarray:
     """The value `shift` places after each, within sentences that begin at `starts`; -1 beyond."""
     places = np.arange(len(values)) + shift
     lengths = np.diff(starts)

@@ -6,11 +6,18 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from maxmargin.text.token_features.remembered import ValuesOf
-from maxmargin.text.token_features.sources import Code, Feature, Options, Rows, Source, beside
+from maxmargin.text.token_features.sources import (
+    Code,
+    Feature,
+    Options,
+    Properties,
+    Property,
+    Rows,
+    Source,
+    affixes_by,
+    beside,
+)
 from maxmargin.text.token_features.tokens import Tokens
-
-Property = tuple[str, str]  # its title and its value
-Properties = Callable[[str], Iterable[Property]]  # those of a word
 
 SHORTEST = 2  # sequence of characters that is a feature
 
@@ -42,15 +49,8 @@ class NeighbourAffixes(WordProperties):
     """Prefixes and suffixes of the words beside a token."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        longest = options["near_affixes"]
-        shifts = [k for k in window_shifts(options) if k and longest]
-        super().__init__(lambda word: affixes_of(word, longest), shifts, code)
-
-
-def affixes_of(word: str, longest: int) -> list[Property]:
-    """The prefixes and suffixes of a word."""
-    lengths = range(1, min(longest, len(word)) + 1)
-    return [found for n in lengths for found in (("prefix", word[:n]), ("suffix", word[-n:]))]
+        shifts = [k for k in window_shifts(options) if k and options["near_affixes"]]
+        super().__init__(affixes_by(options, "near_affixes"), shifts, code)
 
 
 class CharacterNgrams(WordProperties):

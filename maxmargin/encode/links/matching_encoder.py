@@ -31,6 +31,7 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
 
     published = ("n_features_in", "threshold")
 
+    complete: bool = False  # whether every left node has a link
     threshold: float = field(default=0.0, compare=False)  # of predictions
 
     def claims(self, w: np.ndarray) -> Iterator[tuple[str, bool]]:
@@ -46,19 +47,20 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
         dtype: DTypeLike,
         wrong_cost: float,
         missed_cost: float,
+        complete: bool = False,
         link_weight: object = None,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
         rows, sides = stack_pairs(X)
         tables = left_open(y, sides, "y")
+        if complete:
+            for i, is_open in enumerate(tables):
+                check_linked(is_open[:, :-1].sum(axis=1) == 0, f"y[{i}]")
         weights = flatten_weights(link_weight, sides, "link_weight", "example")
-        blocks = []
-        for is_open, shape, weight in zip(tables, sides, np.split(weights, rows.starts[1:-1]), strict=True):
-            misses = missed_cost * ~is_open[:, -1]  # counted where the left node is linked elsewhere or to nobody
-            links = wrong_cost * weight.reshape(shape) + misses[:, np.newaxis]
-            links[is_open[:, :-1]] = 0
-            blocks += [links.ravel(), misses]
-        encoder = cls.of(rows, dtype)
+        blocks: list[np.ndarray] = []
+        for is_open, weight in zip(tables, np.split(weights, rows.starts[1:-1]), strict=True):
+            blocks += link_costs(is_open, wrong_cost * weight, missed_cost)
+        encoder = cls.of(rows, dtype, complete=complete)
         matches = [np.where(is_open[:, -1], -1, is_open.argmax(axis=1)) for is_open in tables]
         problem = encoder.assemble(rows, sides, matches, np.concatenate(blocks))
         if not encoder.is_partial(y):
@@ -74,6 +76,9 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
     def problem(self, X: object, y: object = None) -> MatchingProblem:
         rows, sides = stack_pairs(X, self.n_features_in)
         matches = [np.full(sides[:, 0].sum(), -1)] if y is None else true_matches(y, sides)
+        if self.complete and y is not None:
+            for i, match in enumerate(matches):
+                check_linked(match < 0, f"y[{i}]")
         problem = self.assemble(rows, sides, matches, np.zeros(0))
         return problem._replace(threshold=float(self.threshold))
 
@@ -91,7 +96,7 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
             left_starts=starts_of(sides[:, 0]),
             n_right=np.ascontiguousarray(sides[:, 1]),
             supervision=MatchingSupervision(np.concatenate(matches).astype(np.int32), costs.astype(self.dtype)),
-            excluded=nothing_excluded(len(sides)),
+            excluded=without_gaps(sides) if self.complete else nothing_excluded(len(sides)),
             n_features=self.n_features_in,
         )
 
@@ -109,18 +114,45 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
 
     def arrange(self, problem: MatchingProblem, parts: Blocks) -> list[np.ndarray]:
         sizes = zip(np.diff(problem.left_starts), problem.n_right, super().arrange(problem, parts), strict=True)
-        return [np.column_stack([part[: n * m].reshape(n, m), part[n * m :]]) for n, m, part in sizes]
+        tables = [(part[: n * m].reshape(n, m), part[n * m :]) for n, m, part in sizes]
+        return [links if self.complete else np.column_stack([links, alone]) for links, alone in tables]
+
+
+def link_costs(
+    is_open: np.ndarray, wrong_cost: float | np.ndarray, missed_cost: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """What links cost, flat, and what left nodes without one do, from flags of those that may be true (`left_open`)."""
+    misses = missed_cost * ~is_open[:, -1]  # counted where the left node is linked elsewhere or to nobody
+    links = (np.repeat(misses, is_open.shape[1] - 1) + wrong_cost) * ~is_open[:, :-1].ravel()
+    return links, misses
+
+
+def without_gaps(sides: np.ndarray) -> Blocks:
+    """Flags of parts that a matching in which every left node has a link does not have; raises where there is none."""
+    for i, (n_left, n_right) in enumerate(sides.tolist()):
+        if n_left > n_right:
+            raise ValueError(
+                f"X[{i}] has {n_left} left and {n_right} right nodes, but with complete=True every left one needs one."
+            )
+    return as_blocks([np.repeat([False, True], [n * m, n]) for n, m in sides.tolist()], bool)
+
+
+def check_linked(is_alone: np.ndarray, name: str) -> None:
+    """Raise where a left node has no link."""
+    if is_alone.any():
+        raise ValueError(f"{name} leaves left node {is_alone.argmax()} without a link, but complete=True.")
 
 
 def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
     """Check the features of pairs and stack them; with the numbers of left and right nodes, (n, 2)."""
     check_examples(X, "(n, m, F) arrays, one per example", "pair of sides")
-    matrices, sides = zip(*(_as_pairs(x, f"X[{i}]") for i, x in enumerate(X)), strict=True)
+    matrices, sides = zip(*(as_pairs(x, f"X[{i}]") for i, x in enumerate(X)), strict=True)
     rows = stack_rows(matrices, None, n_features, noun="pair of sides", may_be_empty=True)
     return rows, np.array(sides, np.int64)
 
 
-def _as_pairs(x: object, name: str) -> tuple[object, tuple[int, int]]:
+def as_pairs(x: object, name: str) -> tuple[Any, tuple[int, int]]:
+    """The features of pairs, a matrix with a row for each, and the numbers of left and right nodes."""
     if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) == (2,):
         check_unmasked(name, x[0])
         matrix, shape = x[0] if sp.issparse(x[0]) else np.asarray(x[0]), np.asarray(x[1])
@@ -140,7 +172,7 @@ def _as_pairs(x: object, name: str) -> tuple[object, tuple[int, int]]:
 def true_matches(y: Any, sides: np.ndarray) -> list[np.ndarray]:
     """Check matchings: for each example the right nodes of its left nodes, -1 for none."""
     check_truths(y, len(sides), "one matching per example", "example")
-    return [_as_match(links, sides[i], f"y[{i}]") for i, links in enumerate(y)]
+    return [as_match(links, sides[i], f"y[{i}]") for i, links in enumerate(y)]
 
 
 def is_partial(links: Any) -> bool:
@@ -152,16 +184,17 @@ def is_partial(links: Any) -> bool:
 def left_open(known: Any, sides: np.ndarray, name: str) -> list[np.ndarray]:
     """Which right nodes each left node may be linked to, and in the last column, whether to none: (n, m + 1) flags."""
     check_truths(known, len(sides), "one matching per example", "example", name)
-    return [_open_links(links, sides[i], f"{name}[{i}]") for i, links in enumerate(known)]
+    return [open_links(links, sides[i], f"{name}[{i}]") for i, links in enumerate(known)]
 
 
-def _open_links(links: Collection[object], sides: np.ndarray, name: str) -> np.ndarray:
+def open_links(links: Collection[object], sides: np.ndarray, name: str) -> np.ndarray:
+    """The flags of `left_open` of one example."""
     n_left, n_right = sides.tolist()
     if links is None:
         return np.ones((n_left, n_right + 1), bool)
     is_open = np.zeros((n_left, n_right + 1), bool)
     if not is_partial(links):
-        is_open[np.arange(n_left), _as_match(links, sides, name)] = True  # the last column is that of -1
+        is_open[np.arange(n_left), as_match(links, sides, name)] = True  # the last column is that of -1
         return is_open
     if len(links) != n_left:
         raise ValueError(f"{name} has {len(links)} entries, but there are {n_left} left nodes.")
@@ -187,7 +220,7 @@ def as_exclusions(tables: list[np.ndarray]) -> Blocks:
     return as_blocks(flags, bool)
 
 
-def _as_match(links: object, sides: np.ndarray, name: str) -> np.ndarray:
+def as_match(links: object, sides: np.ndarray, name: str) -> np.ndarray:
     """The right node of each left node, from the same or from pairs (left, right)."""
     array = np.array(sorted(links) if isinstance(links, (set, frozenset)) else links)
     if array.size == 0:

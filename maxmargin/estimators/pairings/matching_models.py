@@ -12,7 +12,8 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.checks import check_cost
 from maxmargin.data.sharding import Shards
-from maxmargin.encode.matching_encoder import MatchingEncoder
+from maxmargin.drawings.link_drawings import LINKS
+from maxmargin.encode.links.matching_encoder import MatchingEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
 from maxmargin.estimators.foundation.fitting import as_list
@@ -76,8 +77,15 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
         "float", "Cost of a link that is not in the true matching.", default=1.0, check=check_cost
     )
     missed_cost: float = parameter("float", "Cost of a true link that is missing.", default=1.0, check=check_cost)
+    complete: bool = parameter(
+        "bool",
+        "Whether every left node has a link: there must be at least as many right nodes. With as many, matchings are "
+        "permutations.",
+        default=False,
+    )
 
     _encoder_type = MatchingEncoder
+    _drawing = LINKS
 
     predict_marginals = Unavailable("sums over all matchings are out of reach")
 
@@ -145,6 +153,8 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
         >>> bool(2 * few < more)
         True
         """
+        if self._encoder.complete:
+            raise ValueError("choose_threshold is for models whose left nodes may have no link: complete is True.")
         problem, links = self._problem_with_truth(X, y), np.unique(self._encoder.best_links(as_list(X), self._w))
         if not links.size:
             raise ValueError("X must hold at least one pair of nodes.")

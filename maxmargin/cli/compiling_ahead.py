@@ -1,0 +1,125 @@
+"""`maxmargin compile`: loops on disk before anyone waits for them, as in the image of a container.
+
+What a model needs is what its fit and its predictions run, so that each is fitted, to a few small examples.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from maxmargin import ChainCRF, ChainSVM, GraphCutSVM, MatchingSVM, MulticlassSVM, Tagger, Tree, TreeSVM
+from maxmargin.checks import check_choice
+from maxmargin.cli.common import show
+from maxmargin.runtime import cache_folder
+from maxmargin.runtime.cache import compiled_anew
+from maxmargin.wording import count_of
+
+N_EXAMPLES, N_LABELS = 20, 3
+
+Examples = tuple[Any, Any]  # X and y
+
+
+def draw_labels(size: int) -> list[np.ndarray]:
+    """The labels of examples of some size."""
+    rng = np.random.default_rng(0)
+    return [rng.permutation(np.arange(size) % N_LABELS) for _ in range(N_EXAMPLES)]
+
+
+def describe(labels: np.ndarray) -> np.ndarray:
+    """A row of numbers for each label, which tells it."""
+    return np.where(np.eye(N_LABELS)[labels], 1.5, 0.5)
+
+
+def make_sequences() -> Iterator[Examples]:
+    """Sequences of dense rows, of sparse ones, and of sparse ones that are all ones."""
+    from scipy.sparse import csr_array
+
+    y = draw_labels(6)
+    rows = [describe(labels) for labels in y]
+    yield rows, y
+    yield [csr_array(x) for x in rows], y
+    yield [csr_array(x > 1, dtype=float) for x in rows], y
+
+
+def make_sentences() -> Iterator[Examples]:
+    """Sentences with entities, and with parts of speech."""
+    sentence = ["Ann", "Lee", "met", "Bo", "."]
+    yield N_EXAMPLES * [sentence], N_EXAMPLES * [["B-PER", "I-PER", "O", "B-PER", "O"]]
+    yield N_EXAMPLES * [sentence], N_EXAMPLES * [["NOUN", "NOUN", "VERB", "NOUN", "PUNCT"]]
+
+
+def make_classes() -> Iterator[Examples]:
+    """Rows of classes."""
+    y = np.concatenate(draw_labels(N_LABELS))
+    yield describe(y), y
+
+
+def make_trees() -> Iterator[Examples]:
+    """Trees of six nodes."""
+    edges = [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5)]
+    y = draw_labels(6)
+    yield [Tree(describe(labels), edges=edges) for labels in y], y
+
+
+def make_matchings() -> Iterator[Examples]:
+    """Three items on each side."""
+    y = draw_labels(N_LABELS)
+    yield [describe(partners)[:, :, None] for partners in y], y
+
+
+def make_graphs() -> Iterator[Examples]:
+    """Paths of six nodes with labels 0 and 1."""
+    edges = [(node, node + 1) for node in range(5)]
+    y = [labels % 2 for labels in draw_labels(6)]
+    yield [(labels[:, None] + 0.5, edges) for labels in y], y
+
+
+class Ahead(NamedTuple):
+    """A model to be compiled: its class, what it is fitted to, and what it predicts then."""
+
+    model: type[Any]
+    make_examples: Callable[[], Iterator[Examples]]
+    predictions: tuple[str, ...] = ("predict",)
+
+
+MODELS = {
+    "chains": Ahead(ChainSVM, make_sequences),
+    "crf": Ahead(ChainCRF, make_sequences, ("predict", "predict_marginals")),
+    "tagger": Ahead(Tagger, make_sentences, ("predict", "predict_marginals")),
+    "multiclass": Ahead(MulticlassSVM, make_classes),
+    "trees": Ahead(TreeSVM, make_trees),
+    "matchings": Ahead(MatchingSVM, make_matchings),
+    "graphs": Ahead(GraphCutSVM, make_graphs),
+}
+
+
+def run_compile(named: str | None) -> None:
+    """Compile what models need, those with names between commas or all; tell how long it took, and where it is."""
+    names = [*MODELS] if named is None else [name.strip() for name in named.split(",")]
+    for name in names:
+        check_choice("--for", name, MODELS)
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    tempfile.TemporaryFile(dir=folder).close()  # raises now where nothing could be kept
+    for name in names:
+        compiled, began = compiled_anew.total(), perf_counter()
+        fit_model(MODELS[name])
+        seconds = perf_counter() - began
+        compiled = compiled_anew.total() - compiled
+        done = f"{count_of(compiled, 'function')} in {seconds:.1f} s" if compiled else "all was there"
+        show(f"{name} ({MODELS[name].model.__name__}): {done}")
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    show(f"{folder} has {count_of(len(sizes), 'file')}, {sum(sizes) / 1e6:.1f} MB.")
+
+
+def fit_model(ahead: Ahead) -> None:
+    """Fit a model to its examples, and predict."""
+    for X, y in ahead.make_examples():
+        model = ahead.model().fit(X, y)
+        for prediction in ahead.predictions:
+            getattr(model, prediction)(X)

@@ -1,0 +1,1 @@
+"""Encoders of structures whose outputs are links between two sides."""

@@ -1,0 +1,1 @@
+"""Models whose outputs are links between two sides."""

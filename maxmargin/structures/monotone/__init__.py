@@ -1,0 +1,1 @@
+"""Monotone alignments: paths through the grid of two sequences."""

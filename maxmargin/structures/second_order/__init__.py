@@ -1,0 +1,1 @@
+"""Chains of second order: labels of sequences, scored by three in a row, too."""

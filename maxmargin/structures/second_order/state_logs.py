@@ -1,0 +1,188 @@
+"""Sums over all labellings of chains of second order in logarithms, safe for any potentials; samples.
+
+Arguments are those of `state_sums`. Rows of tables are up to a constant each, the highest number zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from maxmargin.arrays.vectors import clear
+from maxmargin.arrays.views import matrix
+from maxmargin.problem import IMPOSSIBLE
+from maxmargin.structures.chains.chain_dp import exact
+from maxmargin.structures.chains.chain_logs import draw_label
+from maxmargin.structures.second_order.contexts import count_states, find_state, label_of, state_after
+from maxmargin.structures.second_order.state_paths import fill_steps, highest_state, subtract_highest_state
+
+
+@exact
+def log_forward(nodes, contexts, tables):
+    """Fill forward[t, s] with the log of the sum over paths to state s at t; return the log-partition function."""
+    length, n_labels = nodes.shape
+    states = tables.states
+    scores, steps, bypass, forward = states.scores, states.steps, states.bypass, states.forward
+    width = scores.shape[1]
+    log_z = 0.0
+    for t in range(length):
+        for b in range(n_labels):
+            for c in range(n_labels):
+                if t > 0:
+                    steps[b, c] = log_step(contexts, scores, forward, t, b, c)
+        for c in range(n_labels):
+            forward[t, c] = nodes[t, c]
+            if t > 0:
+                forward[t, c] += log_bypass(steps, bypass, c)
+        for k in range(contexts.label.size):
+            c = contexts.label[k]
+            forward[t, width + k] = nodes[t, c] + steps[contexts.before[k], c] if t > 0 else IMPOSSIBLE
+        log_z += subtract_highest_state(forward, t, n_labels, width, contexts)
+    shares = 0.0
+    for b in range(n_labels):
+        for j in range(count_states(contexts, b)):
+            shares += math.exp(forward[length - 1, find_state(contexts, b, j, width)])
+    return log_z + math.log(shares)
+
+
+@exact
+def log_step(contexts, scores, forward, t, b, c):
+    """The log of the sum over paths whose labels at t - 1 and t are b and c, but for the potential of c."""
+    width = scores.shape[1]
+    top = forward[t - 1, b] + scores[b, c]
+    for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
+        top = max(top, forward[t - 1, s] + scores[s, c])
+    shares = 0.0
+    for j in range(count_states(contexts, b)):
+        s = find_state(contexts, b, j, width)
+        shares += math.exp(forward[t - 1, s] + scores[s, c] - top)
+    return top + math.log(shares)
+
+
+@exact
+def log_bypass(steps, bypass, c):
+    """The log of the sum over steps to label c that end no context."""
+    top = steps[0, c] + bypass[0, c]
+    for b in range(1, steps.shape[0]):
+        top = max(top, steps[b, c] + bypass[b, c])
+    shares = 0.0
+    for b in range(steps.shape[0]):
+        shares += math.exp(steps[b, c] + bypass[b, c] - top)
+    return top + math.log(shares)
+
+
+@exact
+def log_backward(nodes, contexts, means, tables):
+    """After `log_forward`: marginals into `means`, expected transitions into `counts` of the tables."""
+    clear(matrix(tables.counts, 0, 1, tables.counts.size)[0])
+    log_end(contexts, means, tables)
+    for t in range(means.shape[0] - 1, 0, -1):
+        log_step_back(nodes, contexts, t, means, tables)
+
+
+@exact
+def log_end(contexts, means, tables):
+    """The last position of `log_backward`."""
+    length = means.shape[0]
+    backward = tables.states.arrivals
+    for s in range(backward.shape[1]):
+        backward[length - 1, s] = 0
+    fill_shares(contexts, length - 1, means, tables)
+
+
+@exact
+def log_step_back(nodes, contexts, t, means, tables):
+    """From position t of `log_backward` to the one before; the transitions between them are added to the counts."""
+    n_labels = nodes.shape[1]
+    scores, steps, backward = tables.states.scores, tables.states.steps, tables.states.arrivals
+    follow = tables.states.follow
+    width = scores.shape[1]
+    fill_steps(nodes, contexts, backward, t, steps)
+    for b in range(n_labels):
+        for j in range(count_states(contexts, b)):
+            s = find_state(contexts, b, j, width)
+            top = scores[s, 0] + steps[b, 0]
+            for c in range(1, n_labels):
+                top = max(top, scores[s, c] + steps[b, c])
+            shares = 0.0
+            for c in range(n_labels):
+                follow[s, c] = math.exp(scores[s, c] + steps[b, c] - top)
+                shares += follow[s, c]
+            backward[t - 1, s] = top + math.log(shares)
+            for c in range(n_labels):
+                follow[s, c] /= shares  # the probability that label c comes next
+    subtract_highest_state(backward, t - 1, n_labels, width, contexts)
+    fill_shares(contexts, t - 1, means, tables)
+    for b in range(n_labels):
+        for j in range(count_states(contexts, b)):
+            s = find_state(contexts, b, j, width)
+            for c in range(n_labels):
+                tables.counts[s, c] += tables.shares[0, s] * follow[s, c]
+
+
+@exact
+def fill_shares(contexts, t, means, tables):
+    """Fill `shares` with the probabilities of the states at t, and means[t] with those of labels."""
+    n_labels = means.shape[1]
+    forward, backward, shares = tables.states.forward, tables.states.arrivals, tables.shares
+    width = tables.gains.shape[1]
+    for s in range(width + contexts.label.size):
+        shares[0, s] = forward[t, s] + backward[t, s]
+    top = highest_state(shares, 0, n_labels, width, contexts)
+    sum_of_shares = 0.0
+    for b in range(n_labels):
+        for j in range(count_states(contexts, b)):
+            s = find_state(contexts, b, j, width)
+            shares[0, s] = math.exp(shares[0, s] - top)
+            sum_of_shares += shares[0, s]
+    for b in range(n_labels):
+        means[t, b] = 0
+        for j in range(count_states(contexts, b)):
+            s = find_state(contexts, b, j, width)
+            shares[0, s] /= sum_of_shares
+            means[t, b] += shares[0, s]
+
+
+@exact
+def transition_marginals(nodes, contexts, means, chosen, out, tables):
+    """out[t K + k] = p(y_t = a, y_{t+1} = b), where chosen[k] = a L + b is one of K pairs; after `log_forward`."""
+    length, n_labels = nodes.shape
+    counts = tables.counts
+    log_end(contexts, means, tables)
+    for t in range(length - 1, 0, -1):
+        clear(matrix(counts, 0, 1, counts.size)[0])
+        log_step_back(nodes, contexts, t, means, tables)
+        for k in range(chosen.size):
+            a, b = chosen[k] // n_labels, chosen[k] % n_labels
+            found = 0.0
+            for j in range(count_states(contexts, a)):
+                found += counts[find_state(contexts, a, j, counts.shape[1]), b]
+            out[(t - 1) * chosen.size + k] = found
+
+
+@exact
+def sample_paths(nodes, contexts, draws, outputs, tables):
+    """Draw a path into each row of `outputs`, from its last label to the first; after `log_forward`."""
+    length, n_labels = nodes.shape
+    scores, forward = tables.states.scores, tables.states.forward
+    width = scores.shape[1]
+    shares = tables.shares
+    for k in range(outputs.shape[0]):
+        after = 0
+        for t in range(length - 1, -1, -1):
+            c = label_of(contexts, after, width)
+            top = np.float64(2 * IMPOSSIBLE)
+            for b in range(n_labels):
+                for j in range(count_states(contexts, b)):
+                    s = find_state(contexts, b, j, width)
+                    shares[0, s] = forward[t, s]
+                    if t < length - 1:
+                        is_source = state_after(contexts, b, c, width) == after
+                        shares[0, s] += scores[s, c] if is_source else IMPOSSIBLE
+                    top = max(top, shares[0, s])
+            for s in range(width + contexts.label.size):
+                is_state = s < n_labels or s >= width
+                shares[0, s] = math.exp(shares[0, s] - top) if is_state else 0
+            after = draw_label(shares[0, : width + contexts.label.size], draws[k, t])
+            outputs[k, t] = label_of(contexts, after, width)

@@ -1,0 +1,1 @@
+"""Segments: sequences cut into labelled segments, which have features as wholes (semi-Markov models)."""

@@ -1,0 +1,1 @@
+"""Potentials and heads of structures whose outputs are links between two sides."""

@@ -1,0 +1,1 @@
+"""Potentials of trees of words, and of segments."""

@@ -1,0 +1,68 @@
+"""Last layers of networks that parse sentences."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.encode.inputs.rows import append_constant
+from maxmargin.torch.heads import LabelHead, ScoreHead, as_rows, feature_fields
+from maxmargin.torch.parses.parse_potentials import Dependencies, SpanTrees
+from maxmargin.torch.potentials import Numbers
+
+
+class DependencyHead(ScoreHead):
+    """Linear scores of arcs: features of arcs between words to `Dependencies`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import DependencyHead, decode
+    >>> decode(DependencyHead(3)(torch.randn(2, 4, 5, 3))).shape
+    torch.Size([2, 4])
+    """
+
+    def forward(
+        self, features: Tensor, lengths: Numbers | None = None, projective: bool = True, single_root: bool = True
+    ) -> Dependencies:
+        """The potentials of features, (B, n, n + 1, F), of the arcs to each word from each head, the root first."""
+        scores = self.scores(features).squeeze(-1)
+        return Dependencies(scores, lengths, projective=projective, single_root=single_root)
+
+    def _features(
+        self, potentials: Dependencies, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
+        lengths = potentials.rows.lengths
+        pieces = [x[:n, : n + 1].reshape(n * (n + 1), -1) for x, n in zip(features, lengths.tolist(), strict=True)]
+        return feature_fields(as_rows(torch.cat(pieces), starts_of(lengths * (lengths + 1))), dtype)
+
+
+class SpanHead(LabelHead):
+    """Linear scores of labelled spans: features of spans of words to `SpanTrees`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import SpanHead, decode
+    >>> decode(SpanHead(3, n_labels=2)(torch.randn(2, 4, 5, 3))).shape
+    torch.Size([2, 4, 5])
+    """
+
+    def _make(self, rows: nn.Linear) -> None:
+        self.spans = rows
+
+    def forward(self, features: Tensor, lengths: Numbers | None = None) -> SpanTrees:
+        """The potentials of features, (B, n, n + 1, F), of the spans from each word to each end."""
+        return SpanTrees(self.spans(features), lengths)
+
+    def weights(self) -> list[Tensor]:
+        return [self.spans.weight.T, self.spans.bias]
+
+    def _features(
+        self, potentials: SpanTrees, dtype: npt.DTypeLike, features: Tensor, *others: object
+    ) -> dict[str, object]:
+        ends = [torch.triu_indices(n, n) for n in potentials.rows.lengths.tolist()]
+        pieces = [x[lo, hi + 1] for x, (lo, hi) in zip(features, ends, strict=True)]
+        return feature_fields(append_constant(as_rows(torch.cat(pieces), starts_of([*map(len, pieces)]))), dtype)

@@ -1,0 +1,182 @@
+"""Potentials of trees of words: of arcs between them, and of labelled spans."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from maxmargin.arrays.blocks import starts_of
+from maxmargin.encode.sentences.head_trees import make_projective, read_trees
+from maxmargin.encode.sentences.span_trees import binarize, read_span_trees
+from maxmargin.features import ConstantFeatures
+from maxmargin.problem import AnyProblem
+from maxmargin.structures.dependencies.arc_tables import DependencySupervision
+from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
+from maxmargin.structures.spans.span_problem import SpanProblem, SpanSupervision, no_signs
+from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, as_integers, check_tensors, segments
+
+
+class Dependencies(Potentials):
+    """Scores of arcs between words, of which a dependency tree has one to each word.
+
+    Parameters
+    ----------
+    scores
+        (B, n, n + 1) scores of the arcs to each word from each head, the root first; what they are of arcs from a word
+        to itself does not matter.
+    lengths
+        (B,) numbers of words, or a (B, n) mask of them; None where all sentences have n.
+    projective, single_root
+        As of `maxmargin.DependencySVM`.
+
+    True outputs y are (B, n) heads of words, counted from 1, 0 for the root. A wrong head costs 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Dependencies, decode
+    >>> decode(Dependencies(torch.tensor([[[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]])))
+    tensor([[2, 0]])
+    """
+
+    def __init__(
+        self, scores: Tensor, lengths: Numbers | None = None, *, projective: bool = True, single_root: bool = True
+    ) -> None:
+        check_tensors(scores=scores)
+        if scores.ndim != 3 or scores.shape[2] != scores.shape[1] + 1:
+            raise ValueError(f"scores must have the shape (B, n, n + 1), not {tuple(scores.shape)}.")
+        self.rows = BatchRows("scores", scores[:, :, 0], lengths, 0)
+        self.projective, self.single_root = projective, single_root
+        self.tensors, self.n, width = (scores,), self.rows.n, scores.shape[2]
+        heads = self.rows.lengths + 1
+        words = [width * (self.rows.first + m) for m in range(width - 1)]
+        self.starts, self.sizes = segments(
+            *((begin, np.where(m < self.rows.lengths, heads, 0)) for m, begin in enumerate(words))
+        )
+
+    @property
+    def scores(self) -> Tensor:
+        """Those of arcs."""
+        return self.tensors[0]
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Dependencies:
+        lengths = self.rows.lengths
+        return Dependencies(tensors[0], lengths, projective=self.projective, single_root=self.single_root)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return self.rows.arrange(rows)
+
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
+        if cost is not None:
+            raise ValueError("cost must be None for dependency trees: a wrong head costs 1.")
+        lengths, starts = self.rows.lengths, self.rows.starts
+        heads = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
+        if y is not None:
+            trees, _ = read_trees(np.split(heads, starts[1:-1]), lengths, single_root=self.single_root)
+            heads = np.concatenate(make_projective(trees, lift=False) if self.projective else trees)
+        costs = np.full(len(heads), 0 if y is None else 1, dtype)
+        return (ProjectiveProblem if self.projective else NonprojectiveProblem)(
+            features=ConstantFeatures(),
+            starts=starts,
+            arc_starts=starts_of(lengths * (lengths + 1)),
+            supervision=DependencySupervision(heads.astype(np.int32), costs, 0.0),
+            excluded=nothing_excluded(self.n),
+            n_features=1,
+            n_labels=0,
+            single_root=self.single_root,
+        )
+
+
+class SpanTrees(Potentials):
+    """Scores of labelled spans of words, of which a tree has those that do not cross.
+
+    Parameters
+    ----------
+    scores
+        (B, n, n + 1, L) scores of the labels of the span from a word to another, which is no longer part of it; what
+        they are of spans that end before they start does not matter. Spans without a label have the score 0.
+    lengths
+        (B,) numbers of words, or a (B, n) mask of them; None where all sentences have n.
+
+    True outputs y are (B, n, n + 1) labels, and -1 of spans that a tree does not have. A labelled span that only one of
+    two trees has costs 1.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import SpanTrees, decode
+    >>> scores = torch.tensor([[[0.0, -1.0, 2.0], [0.0, 0.0, 1.0]]])  # of the spans 0:1, 0:2 and 1:2
+    >>> decode(SpanTrees(scores[..., None]))
+    tensor([[[-1, -1,  0],
+             [-1, -1,  0]]])
+    """
+
+    def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
+        check_tensors(scores=scores)
+        if scores.ndim != 4 or scores.shape[2] != scores.shape[1] + 1 or not scores.shape[3]:
+            raise ValueError(f"scores must have the shape (B, n, n + 1, L), not {tuple(scores.shape)}.")
+        self.rows = BatchRows("scores", scores[:, :, 0, 0], lengths, 0)
+        self.n, (n_words, n_ends, self.n_labels) = self.rows.n, scores.shape[1:]
+        bare = scores.new_zeros(self.n, n_words * n_ends // 2)  # of spans without a label
+        self.tensors = scores, bare
+        lengths = self.rows.lengths
+        labelled = (
+            ((n_ends * (self.rows.first + lo) + lo + 1) * self.n_labels, np.maximum(lengths - lo, 0) * self.n_labels)
+            for lo in range(n_words)
+        )
+        at = scores.numel() + bare.shape[1] * np.arange(self.n)
+        self.starts, self.sizes = segments(*labelled, (at, lengths * (lengths + 1) // 2))
+
+    @property
+    def scores(self) -> Tensor:
+        """Those of labelled spans."""
+        return self.tensors[0]
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> SpanTrees:
+        other = SpanTrees(tensors[0], self.rows.lengths)
+        other.tensors = tensors
+        return other
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        labels = np.full(self.scores.shape[:3], -1)
+        for table, row, n_words in zip(labels, rows, self.rows.lengths.tolist(), strict=True):
+            lo, hi = np.triu_indices(n_words)
+            spans, found = np.divmod(row[(row >= 0) & (row < len(lo) * self.n_labels)], self.n_labels)
+            table[lo[spans], hi[spans] + 1] = found
+        return torch.as_tensor(labels)
+
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> SpanProblem:
+        if cost is not None:
+            raise ValueError("cost must be None for trees of spans: a labelled span too many or too few costs 1.")
+        lengths = self.rows.lengths
+        trees = read_span_trees([()] * self.n if y is None else self._spans(y), lengths)
+        outputs = [
+            binarize(tree, tree.labels.astype(np.int64), n_words, self.n_labels)
+            for tree, n_words in zip(trees, lengths.tolist(), strict=True)
+        ]
+        return SpanProblem(
+            features=ConstantFeatures(),
+            starts=self.rows.starts,
+            span_starts=starts_of(lengths * (lengths + 1) // 2),
+            supervision=SpanSupervision(
+                np.concatenate(outputs), np.full(self.n, 0 if y is None else 1, dtype), no_signs(self.n)
+            ),
+            excluded=nothing_excluded(self.n),
+            n_features=1,
+            n_labels=self.n_labels,
+        )
+
+    def _spans(self, y: Numbers) -> list[list[tuple[int, int, int]]]:
+        """The triples of trees."""
+        tables = as_integers("y", y, tuple(self.scores.shape[:3]))
+        found = []
+        for i, (table, n_words) in enumerate(zip(tables, self.rows.lengths.tolist(), strict=True)):
+            lo, hi = np.nonzero(np.triu(table[:n_words, 1 : n_words + 1] + 1))
+            labels = table[lo, hi + 1]
+            if ((labels < 0) | (labels >= self.n_labels)).any():
+                raise ValueError(f"y[{i}] must hold labels 0 to {self.n_labels - 1}, and -1 for spans without one.")
+            found.append([*zip(lo.tolist(), (hi + 1).tolist(), labels.tolist(), strict=True)])
+        return found
