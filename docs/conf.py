@@ -47,7 +47,7 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 
 numpydoc_show_class_members = False
-autodoc_mock_imports = [name for name in ("torch", "spacy", "dask", "distributed") if find_spec(name) is None]
+autodoc_mock_imports = [name for name in ("spacy", "dask", "distributed") if find_spec(name) is None]
 autodoc_typehints = "none"  # numpydoc's sections have them
 python_maximum_signature_line_length = 100
 autodoc_member_order = "groupwise"

@@ -34,13 +34,23 @@ def test_another_scheme_inside(inside, scheme, interpreted_loops, tmp_path):
     assert tagger.predict_topk(X[:1], 2)[0][0][0] == found[0]
     tagger.save(tmp_path / "any.model")
     assert maxmargin.load(tmp_path / "any.model").predict(X) == found
-    if scheme == "IOB1":
-        with pytest.raises(ValueError, match=r"Tags of IOB1 depend on those beside them, and have no probabilities"):
-            tagger.predict_marginals(X)
-        return
     for table, tags in zip(tagger.predict_marginals(X), found, strict=True):
         np.testing.assert_allclose(table.sum(axis=1), 1, rtol=1e-5)
         assert tagger.classes_[table.argmax(axis=1)].tolist() == tags
+
+
+@pytest.mark.parametrize("scheme", ["IOB1", "IOE1", "IOB2"])
+@pytest.mark.parametrize("inside", ["IOBES", "BILOU"])
+def test_probabilities_of_tags_are_sums_over_all_taggings(inside, scheme, interpreted_loops):
+    y = [*Y[:-1], ["B-P", "B-P"]]  # of which the second is told from the first by its tag, in all schemes
+    tagger = make(inside=inside, scheme=scheme).fit(X, y)
+    for tokens in (["Ann", "Lee", "fell"], ["Rome"]):
+        table = np.zeros((len(tokens), len(tagger.classes_)))
+        (taggings, scores), *_ = tagger.predict_topk([tokens], 10_000)
+        for tags, share in zip(taggings, np.exp(scores - np.logaddexp.reduce(scores)), strict=True):
+            table[np.arange(len(tags)), np.searchsorted(tagger.classes_, tags)] += share
+        np.testing.assert_allclose(tagger.predict_marginals([tokens])[0], table, atol=1e-5)
+        assert table.shape[0] == 1 or scheme == "IOB2" or table[:, tagger.classes_ == f"{scheme[2]}-P"].max() > 0.05
 
 
 def test_tags_of_inner_ones():

@@ -11,7 +11,7 @@ from maxmargin import inference
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.syntax.segment_models import SegmentCRF, SegmentSVM
 from maxmargin.text.entity_chances import Chances, ScoredEntity, continuations
-from maxmargin.text.inner_tags import merge_columns, outer_classes
+from maxmargin.text.inner_tags import DEPENDS, find_meetings, merge_columns, outer_classes
 from maxmargin.text.schemes import OUTSIDE, SPELLINGS, Entity, check_spans, find_entities
 
 TaggingModel: TypeAlias = ChainCRF | ChainSVM | SegmentCRF | SegmentSVM
@@ -44,18 +44,30 @@ def find_tags(model: TaggingModel, scheme: str | None, inside: str | None) -> np
     return model.classes_ if inside is None else outer_classes(classes, scheme or "")
 
 
-def arrange_tags(model: TaggingModel, tables: list[np.ndarray], scheme: str | None, inside: str | None) -> Any:
-    """Probabilities, as a model has them, as tables (T, L) with the tags of `find_tags` as columns."""
+def tag_probabilities(
+    model: TaggingModel, rows: Any, allowed: Mapping[str, Any], scheme: str | None, inside: str | None
+) -> list[np.ndarray]:
+    """The probabilities of tags of each sentence: tables (T, L) with the tags of `find_tags` as columns."""
     classes = model.classes_.tolist()
-    if not has_segments(model):
-        return tables if inside is None else [merge_columns(table, classes, scheme or "") for table in tables]
-    if inside is not None:
-        raise ValueError(f"Models of segments have probabilities of tags of {SEGMENT_TAGS} alone: train with it.")
-    index = {label: k for k, label in enumerate(classes)}
-    parts = [tag.partition("-") for tag in find_tags(model, scheme, None).tolist()]
-    role = np.array([int(prefix == "I") for prefix, _, _ in parts])
-    label = np.array([index[OUTSIDE if prefix == OUTSIDE else type_] for prefix, _, type_ in parts])
-    return [table[:, role, label] for table in tables]
+    if isinstance(model, SegmentCRF | SegmentSVM):
+        tables = model.predict_marginals(rows, **allowed)
+        if inside is not None:
+            raise ValueError(f"Models of segments have probabilities of tags of {SEGMENT_TAGS} alone: train with it.")
+        index = {label: k for k, label in enumerate(classes)}
+        parts = [tag.partition("-") for tag in find_tags(model, scheme, None).tolist()]
+        role = np.array([int(prefix == "I") for prefix, _, _ in parts])
+        label = np.array([index[OUTSIDE if prefix == OUTSIDE else type_] for prefix, _, type_ in parts])
+        return [table[:, role, label] for table in tables]
+    if inside is None:
+        return model.predict_marginals(rows, **allowed)
+    if scheme not in DEPENDS:
+        return [merge_columns(table, classes, scheme or "") for table in model.predict_marginals(rows, **allowed)]
+    problem = model._problem(rows, **allowed)
+    pairs = find_meetings(classes) @ [len(classes), 1]
+    found = zip(
+        model._predict_marginals(problem), inference.transitions(problem, model._w, pairs, model.n_jobs), strict=True
+    )
+    return [merge_columns(table, classes, scheme, meetings) for table, meetings in found]
 
 
 def score_entities(

@@ -16,7 +16,7 @@ from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.metrics import entity_curve, entity_f1, token_accuracy
 from maxmargin.persist import Location, save
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
-from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel, arrange_tags, find_tags, score_entities
+from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel, find_tags, score_entities, tag_probabilities
 from maxmargin.text.document_tags import with_votes
 from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, spell_entities
@@ -269,8 +269,8 @@ class FittedTagger(Estimator):
 
     def predict_marginals(self, X: Sentences, *, allowed: object = None) -> list[np.ndarray]:
         """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
-        found = self._fitted().predict_marginals(self._rows(X), **self._check_allowed(allowed))
-        return arrange_tags(self._fitted(), found, self.scheme_, self.inside_)
+        model, known = self._fitted(), self._check_allowed(allowed)
+        return tag_probabilities(model, self._rows(X), known, self.scheme_, self.inside_)
 
     def score(self, X: Sentences | Shards, y: LabelSequences | None = None) -> float:
         """The F1 of entities, or the share of right tags where they have no scheme.
