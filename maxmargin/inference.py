@@ -8,34 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, in_precision, new_blocks
-from maxmargin.execution.prediction_loops import (
-    NONE,
-    attain_outputs,
-    bound_outputs,
-    decode,
-    decode_k,
-    draw_samples,
-    find_best_through,
-    find_costs,
-    find_marginals,
-    find_means,
-    find_transitions,
-    score_true_outputs,
-    tighten_bounds,
-)
+from maxmargin.execution import prediction_loops
+from maxmargin.execution.prediction_loops import NONE
 from maxmargin.execution.runner import Runner
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    METHODS,
-    REACH,
-    AnyProblem,
-    bound_oracle,
-    exp_oracle,
-    is_tight,
-    new_weights,
-    relax_oracle,
-)
+from maxmargin.problem import IMPOSSIBLE, METHODS, REACH, AnyProblem
 from maxmargin.runtime.dispatch import Bound, supports
 
 
@@ -98,7 +76,7 @@ def certified_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = N
     reached, bounds = np.zeros((2, runner.n))
     run(
         runner,
-        bound_outputs if supports(bound_oracle, problem) else attain_outputs,
+        prediction_loops.bound_outputs if supports(generics.bound_oracle, problem) else prediction_loops.attain_outputs,
         w,
         runner.part_sizes,
         outputs,
@@ -106,12 +84,12 @@ def certified_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = N
         bounds,
     )
     methods, integrality = ["oracle"] * runner.n, np.ones(runner.n)
-    if supports(relax_oracle, problem):
-        run(runner, tighten_bounds, w, runner.part_sizes, reached, bounds)
+    if supports(generics.relax_oracle, problem):
+        run(runner, prediction_loops.tighten_bounds, w, runner.part_sizes, reached, bounds)
         for (lo, hi), scratch in zip(runner.ranges.bounds, runner.scratches, strict=True):
             methods[lo:hi] = [METHODS[k] for k in scratch.work.method[lo:hi]]
             integrality[lo:hi] = scratch.work.integrality[lo:hi]
-    is_exact = is_tight(bounds, reached)
+    is_exact = generics.is_tight(bounds, reached)
     known = reached, bounds, is_exact, methods, np.where(is_exact, 1.0, integrality)
     rows = np.split(outputs.values, outputs.starts[1:])[:-1]
     return [Prediction(*row) for row in zip(rows, *(np.asarray(column).tolist() for column in known), strict=True)]
@@ -121,13 +99,13 @@ def best_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) 
     """The output of the highest score of every example."""
     runner = Runner(problem, n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
-    run(runner, decode, w, runner.part_sizes, outputs)
+    run(runner, prediction_loops.decode, w, runner.part_sizes, outputs)
     return outputs
 
 
 def possible_outputs(problem: AnyProblem, name: str) -> Blocks:
     """Some output of every example of a problem that is restricted by what `name` holds; raises if none is left."""
-    outputs, scores = scored_outputs(problem, new_weights(problem))
+    outputs, scores = scored_outputs(problem, generics.new_weights(problem))
     for i in np.flatnonzero(scores < IMPOSSIBLE / 2):
         raise ValueError(f"{name}[{i}] leaves no output of X[{i}]: what it says of its parts cannot all be true.")
     return outputs
@@ -138,7 +116,7 @@ def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None
     runner = Runner(problem, n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
     reached, bounds = np.zeros((2, runner.n))
-    run(runner, attain_outputs, w, runner.part_sizes, outputs, reached, bounds)
+    run(runner, prediction_loops.attain_outputs, w, runner.part_sizes, outputs, reached, bounds)
     return outputs, reached
 
 
@@ -156,7 +134,7 @@ def best_k_tables(
     runner = Runner(problem, n_jobs, n_best=k)
     outputs, values = new_blocks(runner.output_sizes * k, np.int32), np.zeros((runner.n, k))
     counts = np.ones(runner.n, np.int64)
-    run(runner, decode_k, w, runner.part_sizes, outputs, values, counts)
+    run(runner, prediction_loops.decode_k, w, runner.part_sizes, outputs, values, counts)
     return outputs, values, counts
 
 
@@ -164,7 +142,7 @@ def best_through_parts(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = 
     """For every example the max-marginals of its parts, minus infinity for those that no output has."""
     runner = Runner(problem, n_jobs)
     best = new_blocks(runner.part_sizes, np.float64)
-    run(runner, find_best_through, w, best)
+    run(runner, prediction_loops.find_best_through, w, best)
     best.values[best.values < IMPOSSIBLE / 2] = -np.inf
     return best
 
@@ -174,7 +152,7 @@ def marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> 
     runner = Runner(problem, n_jobs)
     means = new_blocks(runner.part_sizes, runner.dtype)
     log_partition = np.zeros(runner.n)
-    run(runner, find_marginals, w, means, log_partition)
+    run(runner, prediction_loops.find_marginals, w, means, log_partition)
     return means, log_partition
 
 
@@ -183,7 +161,7 @@ def transitions(problem: AnyProblem, w: np.ndarray, pairs: np.ndarray, n_jobs: i
     runner = Runner(problem, n_jobs)
     n_places = np.maximum(runner.output_sizes - 1, 0)
     found = new_blocks(n_places * len(pairs), np.float64)
-    run(runner, find_transitions, w, runner.part_sizes, np.ascontiguousarray(pairs, np.int32), found)
+    run(runner, prediction_loops.find_transitions, w, runner.part_sizes, np.ascontiguousarray(pairs, np.int32), found)
     return np.split(found.values.reshape(int(n_places.sum()), len(pairs)), np.cumsum(n_places)[:-1])
 
 
@@ -193,12 +171,12 @@ def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = Non
     Where sums over all outputs are out of reach, as on graphs of large treewidth, they are the mean parts of the local
     polytope of the highest score plus Gini's entropy of nodes and edges, as `RelaxedLoss` has it.
     """
-    if supports(exp_oracle, problem):
+    if supports(generics.exp_oracle, problem):
         means, log_partition = marginals(problem, w, n_jobs)
         return means, np.ones(len(log_partition), bool)
     runner = Runner(problem, n_jobs)
     means, is_exact = new_blocks(runner.part_sizes, runner.dtype), np.zeros(runner.n, bool)
-    run(runner, find_means, w, means, is_exact)
+    run(runner, prediction_loops.find_means, w, means, is_exact)
     return means, is_exact
 
 
@@ -210,7 +188,7 @@ def samples(
     sizes = runner.output_sizes
     outputs = new_blocks(sizes * n_samples, np.int32)
     draws = rng.random(outputs.values.size)
-    run(runner, draw_samples, w, runner.part_sizes, sizes, n_samples, draws, outputs)
+    run(runner, prediction_loops.draw_samples, w, runner.part_sizes, sizes, n_samples, draws, outputs)
     return [block.reshape(n_samples, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
 
 
@@ -218,9 +196,11 @@ def scores_of(
     problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None, outputs: Blocks | None = None
 ) -> np.ndarray:
     """The scores of the true outputs, or of others."""
-    runner = Runner(problem if outputs is None else Bound(problem, outputs, new_weights(problem).dtype), n_jobs)
+    runner = Runner(
+        problem if outputs is None else Bound(problem, outputs, generics.new_weights(problem).dtype), n_jobs
+    )
     values = np.zeros(runner.n)
-    run(runner, score_true_outputs, w, runner.part_sizes, values)
+    run(runner, prediction_loops.score_true_outputs, w, runner.part_sizes, values)
     return values
 
 
@@ -237,13 +217,13 @@ def costs_of(problem: AnyProblem, outputs: Blocks, n_jobs: int | None = None) ->
     """What it costs to predict these outputs, one per example, in place of the true ones."""
     runner = Runner(problem, n_jobs)
     values = np.zeros(runner.n)
-    runner.run(find_costs, runner.part_sizes, outputs, values)
+    runner.run(prediction_loops.find_costs, runner.part_sizes, outputs, values)
     return values
 
 
 def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
     """Call a loop on all examples; raises if weights are not as many as they have, or scores are too large."""
-    size = new_weights(runner.problem).size
+    size = generics.new_weights(runner.problem).size
     if np.shape(w) != (size,):
         raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
     if not runner.output_sizes.all():

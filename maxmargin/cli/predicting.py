@@ -12,17 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from maxmargin.cli.common import (
-    STDIN,
-    check_tagger,
-    find_files,
-    is_parser,
-    keep_apart,
-    load_tagger,
-    same_tokens,
-    stream,
-    writing,
-)
+from maxmargin.cli import common
+from maxmargin.cli.common import STDIN
 from maxmargin.cli.text_commands.format_options import WRITTEN_ONLY
 from maxmargin.persist import load
 from maxmargin.tagger.light_tagger import LightTagger, open_tagger
@@ -42,18 +33,18 @@ def run_predict(
     model: Path, given: list[Path], output: Path | None, format: str | None, encoding: str | None, probabilities: bool
 ) -> None:
     """Write the lines of files with the tags that a tagger gives them, as they come."""
-    sources = find_files(given)
+    sources = common.find_files(given)
     if output is not None and output.is_file():
-        keep_apart(output, "output", [model, *sources])
+        common.keep_apart(output, "output", [model, *sources])
     found = load(model) if probabilities else open_tagger(model)
-    if not isinstance(found, LightTagger) and is_parser(found):
+    if not isinstance(found, LightTagger) and common.is_parser(found):
         from maxmargin.cli.text_commands.tree_files import run_parse
 
         if probabilities:
             raise ValueError(NO_PROBABILITIES)
         run_parse(found, sources, output, format, encoding)
         return
-    tagger = found if isinstance(found, LightTagger) else check_tagger(found, model)
+    tagger = found if isinstance(found, LightTagger) else common.check_tagger(found, model)
     to = format if format in WRITTEN_ONLY else None
     format = None if to else format
     texts = format_of_texts(sources, tagger.layout, format)
@@ -65,18 +56,20 @@ def run_predict(
     if to is not None:
         from maxmargin.cli.text_commands.found_entities import write_found
 
-        write_found(load_tagger(model), sources, output, to, encoding)
+        write_found(common.load_tagger(model), sources, output, to, encoding)
         return
     scheme: str | None = None
-    with writing(output) as write:
+    with common.writing(output) as write:
         how = tagger.layout, format, encoding
-        for document in chain.from_iterable(stream(path, *how, are_whole=tagger.asks_documents) for path in sources):
+        for document in chain.from_iterable(
+            common.stream(path, *how, are_whole=tagger.asks_documents) for path in sources
+        ):
             if probabilities and document.layout.format == "conllu":
                 raise ValueError(NO_PROBABILITIES)
             if not document.X:
                 write(document.lines)
                 continue
-            same_tokens(document, tagger)
+            common.same_tokens(document, tagger)
             tags = tagger.predict(document.X)
             shares = (
                 None if isinstance(tagger, LightTagger) or not probabilities else tag_shares(tagger, document.X, tags)

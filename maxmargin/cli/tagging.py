@@ -5,18 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from maxmargin.cli.common import (
-    STDIN,
-    check_tagger,
-    in_batches,
-    is_parser,
-    load_tagger,
-    print_json,
-    read_files,
-    same_tokens,
-    say,
-    show,
-)
+from maxmargin.cli import common
+from maxmargin.cli.common import STDIN
 from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
     Comparison,
@@ -53,16 +43,16 @@ def run_evaluate(
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file, or the trees of a parser, with those in it."""
     found_model = load(model)
-    if is_parser(found_model):
+    if common.is_parser(found_model):
         from maxmargin.cli.text_commands.tree_files import run_evaluate_parser
 
         if with_confusion or calibration or matches or precision is not None:
             raise ValueError("--confusion, --calibration, --matches and --precision are those of tags, not of parsers.")
         run_evaluate_parser(found_model, model, given, format, encoding, intervals=intervals, as_json=as_json)
         return
-    tagger = check_tagger(found_model, model)
+    tagger = common.check_tagger(found_model, model)
     others = [path for path in given[:1] if is_model(path)]
-    document = read_files(given[len(others) :] or [STDIN], tagger.layout, format=format, encoding=encoding)
+    document = common.read_files(given[len(others) :] or [STDIN], tagger.layout, format=format, encoding=encoding)
     check_tags_known(document)
     true = true_tags(document, tagger)
     predicted = predict_all(tagger, document)
@@ -93,7 +83,7 @@ def run_evaluate(
         found["matches"] = {way: score._asdict() | _shares(score) for way, score in match._asdict().items()}
         lines.append(f"\nEntities that are right in part:\n{match}")
     if others:
-        second = load_tagger(others[0])
+        second = common.load_tagger(others[0])
         comparison = compare_taggings(true, predicted, predict_all(second, document, tagger), entities=has_entities)
         found["comparison"] = {
             name: value._asdict() if isinstance(value, Interval) else value
@@ -101,13 +91,13 @@ def run_evaluate(
         }
         lines.append(tell_comparison(comparison, model, others[0]))
     if precision is not None:
-        entities = [*in_batches(document.X, tagger.set_params(threshold=None).predict_entities)]
+        entities = [*common.in_batches(document.X, tagger.set_params(threshold=None).predict_entities)]
         found["threshold"] = entity_curve(true, entities).threshold_for(precision)
         lines.append(
             f"entities of a probability of {found['threshold']:.4f} have a precision of {precision:.2%} at least"
         )
     if calibration:
-        marginals = [*in_batches(document.X, tagger.predict_marginals)]
+        marginals = [*common.in_batches(document.X, tagger.predict_marginals)]
         found["calibration_error"] = expected_calibration_error(true, marginals, tagger.classes_)
         lines.append(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
     if with_confusion:
@@ -115,13 +105,13 @@ def run_evaluate(
         found["confusion"] = {"tags": counts.labels, "counts": counts.counts.tolist()}
         lines.append(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
     if as_json:
-        print_json(found)
+        common.print_json(found)
         return
     for line in lines:
-        show(line)
+        common.show(line)
     unknown = sorted({tag for tags in true for tag in tags} - {*tagger.classes_.tolist()})
     if unknown:
-        say(f"Warning: the tagger does not know {', '.join(map(str, unknown))}.")
+        common.say(f"Warning: the tagger does not know {', '.join(map(str, unknown))}.")
 
 
 def is_model(path: Path) -> bool:
@@ -138,16 +128,16 @@ def true_tags(document: Document, tagger: Tagger) -> list[list[Any]]:
         return document.y or []
     mended = in_scheme(document, tagger.scheme_)
     if mended.source != mended.scheme:
-        say(f"Tags of {document.name} are {mended.source}: they are compared as {mended.scheme}.")
+        common.say(f"Tags of {document.name} are {mended.source}: they are compared as {mended.scheme}.")
     return mended.y
 
 
 def predict_all(tagger: Tagger, document: Document, like: Tagger | None = None) -> list[list[Any]]:
     """The tags that a tagger gives a document; raises where they are not like those of another tagger."""
-    same_tokens(document, tagger)
+    common.same_tokens(document, tagger)
     if like is not None and (tagger.scheme_ is None) != (like.scheme_ is None):
         raise ValueError("Both taggers must have tags that spell entities, or neither.")
-    return [*in_batches(document.X, tagger.predict)]
+    return [*common.in_batches(document.X, tagger.predict)]
 
 
 def _shares(score: MatchScore) -> dict[str, float]:

@@ -10,19 +10,8 @@ from typing import Any
 
 import typer
 
-from maxmargin.cli.common import (
-    STDIN,
-    Shield,
-    find_files,
-    keep_apart,
-    load_tagger,
-    locate_errors,
-    name_of,
-    print_json,
-    read,
-    read_files,
-    tell_size,
-)
+from maxmargin.cli import common
+from maxmargin.cli.common import STDIN, Shield, read
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
@@ -69,9 +58,9 @@ def find_target(choices: Choices, *others: Path | None) -> Path:
     first = choices.file[0]
     if choices.model is None and first == STDIN:
         raise typer.BadParameter("standard input has no name to call the model by: say where to write it, --model.")
-    target = Path(f"{name_of(first)}.model") if choices.model is None else choices.model
-    read = [*find_files(choices.file), choices.dev, choices.unlabelled, *choices.lists, *others]
-    keep_apart(check_writable(target), "model", read)
+    target = Path(f"{common.name_of(first)}.model") if choices.model is None else choices.model
+    read = [*common.find_files(choices.file), choices.dev, choices.unlabelled, *choices.lists, *others]
+    common.keep_apart(check_writable(target), "model", read)
     return target
 
 
@@ -121,7 +110,7 @@ def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
 def choose_layout(choices: Choices) -> Layout:
     """Where files have their sentences."""
     return Layout(
-        choices.format or find_format(find_files(choices.file)[0]),
+        choices.format or find_format(common.find_files(choices.file)[0]),
         split_columns(choices.columns),
         split_columns(choices.tags),
         separator=choices.separator,
@@ -141,7 +130,7 @@ def read_shards(choices: Choices, folder: Path, tagger: Tagger) -> tuple[Shards,
     if folder.exists() and any(folder.iterdir()):
         shards = Shards(folder)
     else:
-        shards = Shards.from_files(find_files(choices.file), choose_layout(choices), folder=folder)
+        shards = Shards.from_files(common.find_files(choices.file), choose_layout(choices), folder=folder)
     choices.say(f"{folder}: {count_of(shards.n_examples, 'sentence')} in {count_of(len(shards), 'shard')}")
     tagger.set_params(layout=shards.layout)
     return shards, None if choices.dev is None else read(choices.dev, shards.layout, format=choices.format)
@@ -149,7 +138,7 @@ def read_shards(choices: Choices, folder: Path, tagger: Tagger) -> tuple[Shards,
 
 def read_documents(choices: Choices) -> tuple[Document, Document | None]:
     """The sentences to train on, and those held out."""
-    train = read_files(choices.file, choose_layout(choices))
+    train = common.read_files(choices.file, choose_layout(choices))
     dev = None if choices.dev is None else read(choices.dev, train.layout, format=choices.format)
     for document in (train, *([] if dev is None else [dev])):
         choices.say(f"{document.name}: {describe(document)}")
@@ -173,7 +162,7 @@ def take_up(former: Path, choices: Choices, **options: object) -> Tagger:
     changed = choices.changed(KEPT)
     if changed:
         raise typer.BadParameter(f"--from keeps type, scheme and features of {former}: leave out --{changed[0]}.")
-    tagger = load_tagger(former)
+    tagger = common.load_tagger(former)
     tell_threads(choices)
     tagger.model_.set_params(n_jobs=choices.jobs, random_state=choices.seed, **options)
     return tagger.set_params(scheme=tagger.scheme_)
@@ -229,7 +218,7 @@ def run_train(
     held_out = {} if dev is None else {"X_dev": dev.X, "y_dev": dev.y}
     search = None
     if tune is not None:
-        with locate_errors(train if dev is None else dev):
+        with common.locate_errors(train if dev is None else dev):
             search = tune_options(choices, tagger, train, held_out, effort=tune, time_limit=seconds)
         tagger = search.tagger
     with find_cluster(scheduler, local) as client, Shield() as shield:
@@ -240,7 +229,7 @@ def run_train(
 
         with (
             Progress(score, is_quiet=choices.quiet) as progress,
-            nullcontext() if named is None else locate_errors(named),
+            nullcontext() if named is None else common.locate_errors(named),
         ):
             with without_warning():  # `summary` says it
                 fit = tagger.fit if former is None else tagger.partial_fit
@@ -253,10 +242,10 @@ def run_train(
         tagger.save(target)
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"
-        choices.say(f"The tagger is in {tell_size(target)}{held}.")
+        choices.say(f"The tagger is in {common.tell_size(target)}{held}.")
         if choices.json:
             found = {} if search is None else {"search": search.as_dict()}
-            print_json({**figures(tagger, target), "sentences": n_sentences, "held_out": best, **found})
+            common.print_json({**figures(tagger, target), "sentences": n_sentences, "held_out": best, **found})
         shield.end(is_interrupted=tagger.status_ is Status.INTERRUPTED)
 
 

@@ -6,13 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.features.linear_map import (
-    as_matrix,
-    have_full_table,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-)
+from maxmargin.features import linear_map
 from maxmargin.runtime.dispatch import implements
 
 
@@ -20,22 +14,22 @@ class ConstantFeatures(NamedTuple):
     """As many rows as are asked for, each with the one feature 1."""
 
 
-have_full_table(ConstantFeatures)
+linear_map.have_full_table(ConstantFeatures)
 
 
-@implements(as_matrix, ConstantFeatures)
+@implements(linear_map.as_matrix, ConstantFeatures)
 def constant_matrix(features, n_rows):
     return np.ones((n_rows, 1))
 
 
-@implements(score_rows, ConstantFeatures)
+@implements(linear_map.score_rows, ConstantFeatures)
 def score_constant(features, weights, lo, hi, out):
     for t in range(hi - lo):
         for label in range(out.shape[1]):
             out[t, label] = weights[0, label]
 
 
-@implements(spread_rows, ConstantFeatures)
+@implements(linear_map.spread_rows, ConstantFeatures)
 def spread_constant(features, weights, lo, hi, delta, scale):
     step = weights.dtype.type(scale)
     for t in range(hi - lo):
@@ -43,7 +37,7 @@ def spread_constant(features, weights, lo, hi, delta, scale):
             weights[0, label] += step * delta[t, label]
 
 
-@implements(squared_norm_rows, ConstantFeatures)
+@implements(linear_map.squared_norm_rows, ConstantFeatures)
 def squared_norm_constant(features, i, lo, hi, delta, buffer):
     total = 0.0
     for label in range(delta.shape[1]):

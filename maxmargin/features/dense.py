@@ -7,24 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.views import multiply
-from maxmargin.features.linear_map import (
-    Gram,
-    add_row,
-    as_matrix,
-    clear_row,
-    clear_squares,
-    dot_row,
-    fill_gram,
-    fold,
-    folded_size,
-    gram_blocks,
-    gram_squared_norm,
-    have_full_table,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    with_gram,
-)
+from maxmargin.features import linear_map
+from maxmargin.features.linear_map import Gram
 from maxmargin.runtime.dispatch import implements
 
 
@@ -35,15 +19,15 @@ class DenseFeatures(NamedTuple):
     gram: Gram
 
 
-have_full_table(DenseFeatures)
+linear_map.have_full_table(DenseFeatures)
 
 
-@implements(as_matrix, DenseFeatures)
+@implements(linear_map.as_matrix, DenseFeatures)
 def dense_matrix(features, n_rows):
     return features.rows
 
 
-@implements(score_rows, DenseFeatures)
+@implements(linear_map.score_rows, DenseFeatures)
 def score_dense(features, weights, lo, hi, out):
     if hi - lo > 1:
         multiply(features.rows[lo:hi], weights, out[: hi - lo])
@@ -64,7 +48,7 @@ def score_dense(features, weights, lo, hi, out):
         f += 1
 
 
-@implements(spread_rows, DenseFeatures)
+@implements(linear_map.spread_rows, DenseFeatures)
 def spread_dense(features, weights, lo, hi, delta, scale):
     rows = features.rows
     step = weights.dtype.type(scale)
@@ -89,22 +73,22 @@ def spread_dense(features, weights, lo, hi, delta, scale):
         t += 1
 
 
-@implements(squared_norm_rows, DenseFeatures)
+@implements(linear_map.squared_norm_rows, DenseFeatures)
 def squared_norm_dense(features, i, lo, hi, delta, buffer):
     if features.gram.at[i] >= 0:
-        return gram_squared_norm(features.gram, i, hi - lo, delta)
-    spread_rows(features, buffer, lo, hi, delta, 1.0)
-    return clear_squares(buffer)
+        return linear_map.gram_squared_norm(features.gram, i, hi - lo, delta)
+    linear_map.spread_rows(features, buffer, lo, hi, delta, 1.0)
+    return linear_map.clear_squares(buffer)
 
 
-@implements(add_row, DenseFeatures)
+@implements(linear_map.add_row, DenseFeatures)
 def add_dense_row(features, t, scale, dense):
     step = dense.dtype.type(scale)
     for f in range(dense.size):
         dense[f] += step * features.rows[t, f]
 
 
-@implements(dot_row, DenseFeatures)
+@implements(linear_map.dot_row, DenseFeatures)
 def dot_dense_row(features, t, dense):
     total = dense.dtype.type(0)
     for f in range(dense.size):
@@ -112,7 +96,7 @@ def dot_dense_row(features, t, dense):
     return total
 
 
-@implements(clear_row, DenseFeatures)
+@implements(linear_map.clear_row, DenseFeatures)
 def clear_dense_row(features, t, dense):
     squares = dense.dtype.type(0)
     for f in range(dense.size):
@@ -121,13 +105,13 @@ def clear_dense_row(features, t, dense):
     return squares
 
 
-@implements(with_gram, DenseFeatures)
+@implements(linear_map.with_gram, DenseFeatures)
 def dense_with_gram(features, starts, width):
-    return features._replace(gram=gram_blocks(features, starts, np.diff(starts) * width, width))
+    return features._replace(gram=linear_map.gram_blocks(features, starts, np.diff(starts) * width, width))
 
 
-@implements(fill_gram, DenseFeatures)
+@implements(linear_map.fill_gram, DenseFeatures)
 def fill_dense_gram(features, starts, at, values, width):
     for i in np.flatnonzero(at >= 0):
         rows = features.rows[starts[i] : starts[i + 1]].astype(np.float64)
-        values[at[i] : at[i] + folded_size(len(rows))] += fold(rows @ rows.T)
+        values[at[i] : at[i] + linear_map.folded_size(len(rows))] += linear_map.fold(rows @ rows.T)

@@ -19,20 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.views import multiply
+from maxmargin.features import linear_map
 from maxmargin.features.kernels import LINEAR, Kernel, Shape, apply_kernel, squared_lengths
 from maxmargin.features.layout import WeightLayout, keep_complete, lay_out
-from maxmargin.features.linear_map import (
-    Gram,
-    bound_sums,
-    fold,
-    folded_size,
-    gram_squared_norm,
-    row_is_zero,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    weight_shape,
-)
+from maxmargin.features.linear_map import Gram
 from maxmargin.runtime.dispatch import helper, implements
 
 CHUNK = 256  # rows of a Gram matrix that are multiplied at once
@@ -109,26 +99,28 @@ def whole_gram_features(gram: np.ndarray, extra: np.ndarray, starts: np.ndarray,
 
 def gram_of(blocks: list[np.ndarray]) -> Gram:
     """The Gram matrices of all examples."""
-    sizes = folded_size(np.array([len(block) for block in blocks]))
-    return Gram(np.concatenate([fold(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes)
+    sizes = linear_map.folded_size(np.array([len(block) for block in blocks]))
+    return Gram(
+        np.concatenate([linear_map.fold(block.astype(np.float64)) for block in blocks]), np.cumsum(sizes) - sizes
+    )
 
 
 # --- in loops -------------------------------------------------------------------------------------------------------
 
 
-@implements(weight_shape, KernelFeatures)
+@implements(linear_map.weight_shape, KernelFeatures)
 def both_tables(features, n_features, n_labels):
     return 2 * n_labels, n_features
 
 
-@implements(score_rows, KernelFeatures)
+@implements(linear_map.score_rows, KernelFeatures)
 def score_kernel(features, weights, lo, hi, out):
     for label in range(out.shape[1]):
         for t in range(lo, hi):
             out[t - lo, label] = weights[2 * label + 1, t]
 
 
-@implements(spread_rows, KernelFeatures)
+@implements(linear_map.spread_rows, KernelFeatures)
 def spread_kernel(features, weights, lo, hi, delta, scale):
     step = weights.dtype.type(scale)
     for label in range(delta.shape[1]):
@@ -137,7 +129,7 @@ def spread_kernel(features, weights, lo, hi, delta, scale):
     if not features.follows:
         return
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         if features.slot[t] < 0:
             multiply(features.rows[t : t + 1], features.columns, features.room)
@@ -174,12 +166,12 @@ def add_to_scores(weights, delta, step, row):
                 scores[u] += scale * row[u]
 
 
-@implements(squared_norm_rows, KernelFeatures)
+@implements(linear_map.squared_norm_rows, KernelFeatures)
 def squared_norm_kernel(features, i, lo, hi, delta, buffer):
-    return gram_squared_norm(features.gram, i, hi - lo, delta)
+    return linear_map.gram_squared_norm(features.gram, i, hi - lo, delta)
 
 
-@implements(bound_sums, KernelFeatures)
+@implements(linear_map.bound_sums, KernelFeatures)
 def bound_sums_of_kernel(features, counts):
     return np.add.reduceat(np.abs(features.gram.values), features.gram.at)
 
@@ -280,12 +272,12 @@ class KnownScores(NamedTuple):
     width: int  # of the weights, for each label
 
 
-@implements(weight_shape, KnownScores)
+@implements(linear_map.weight_shape, KnownScores)
 def known_table(features, n_features, n_labels):
     return n_labels, features.width
 
 
-@implements(score_rows, KnownScores)
+@implements(linear_map.score_rows, KnownScores)
 def score_known(features, weights, lo, hi, out):
     for t in range(lo, hi):
         for label in range(out.shape[1]):

@@ -23,23 +23,9 @@ from maxmargin.arrays.lanes import (
     without_first,
 )
 from maxmargin.arrays.views import matrix
+from maxmargin.features import linear_map
 from maxmargin.features.layout import lay_out, layout_of_rows
-from maxmargin.features.linear_map import (
-    Gram,
-    as_matrix,
-    bound_sums,
-    clear_squares,
-    fold,
-    folded_size,
-    gram_squared_norm,
-    row_is_zero,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    squared_sums,
-    weight_shape,
-    with_gram,
-)
+from maxmargin.features.linear_map import Gram
 from maxmargin.features.sparse import fetch_step
 from maxmargin.runtime.dispatch import helper, implements, supports
 
@@ -61,9 +47,9 @@ def mix_features(sparse: object, table: np.ndarray, which: np.ndarray, begin: in
     return MixedFeatures(sparse, table, which, begin, Gram(np.empty(0), np.full(n_examples, -1, np.int64)))
 
 
-@implements(weight_shape, MixedFeatures)
+@implements(linear_map.weight_shape, MixedFeatures)
 def mixed_shape(features, n_features, n_labels):
-    return weight_shape(features.sparse, n_features, n_labels)
+    return linear_map.weight_shape(features.sparse, n_features, n_labels)
 
 
 @implements(lay_out, MixedFeatures)
@@ -71,9 +57,9 @@ def lay_out_mixed(features, n_features, n_labels):
     return layout_of_rows(features.sparse, n_features, n_labels)
 
 
-@implements(score_rows, MixedFeatures)
+@implements(linear_map.score_rows, MixedFeatures)
 def score_mixed(features, weights, lo, hi, out):
-    score_rows(features.sparse, weights, lo, hi, out)
+    linear_map.score_rows(features.sparse, weights, lo, hi, out)
     table, which = features.table, features.which
     n_labels, width = out.shape[1], table.shape[1]
     dense = matrix(weights, features.begin, which.shape[1] * width, n_labels)
@@ -115,9 +101,9 @@ def add_scores(table, v, dense, f0, out, t, c):
     store(out, t, c3, s3)
 
 
-@implements(spread_rows, MixedFeatures)
+@implements(linear_map.spread_rows, MixedFeatures)
 def spread_mixed(features, weights, lo, hi, delta, scale):
-    spread_rows(features.sparse, weights, lo, hi, delta, scale)
+    linear_map.spread_rows(features.sparse, weights, lo, hi, delta, scale)
     spread_table(features, weights, lo, hi, delta, scale)
 
 
@@ -129,7 +115,7 @@ def spread_table(features, weights, lo, hi, delta, scale):
     dense = matrix(weights, features.begin, which.shape[1] * width, n_labels)
     step = weights.dtype.type(scale)
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         for k in range(which.shape[1]):
             v = np.int64(which[t, k])
@@ -165,30 +151,30 @@ def spread_vector(table, v, dense, f0, delta, t, c, step):
         store(dense, f0 + f, c3, w3)
 
 
-@implements(squared_norm_rows, MixedFeatures)
+@implements(linear_map.squared_norm_rows, MixedFeatures)
 def squared_norm_mixed(features, i, lo, hi, delta, buffer):
-    total = squared_norm_rows(features.sparse, i, lo, hi, delta, buffer)
+    total = linear_map.squared_norm_rows(features.sparse, i, lo, hi, delta, buffer)
     if features.dense_gram.at[i] >= 0:
-        return total + gram_squared_norm(features.dense_gram, i, hi - lo, delta)
+        return total + linear_map.gram_squared_norm(features.dense_gram, i, hi - lo, delta)
     spread_table(features, buffer, lo, hi, delta, 1.0)
     dense = matrix(buffer, features.begin, features.which.shape[1] * features.table.shape[1], delta.shape[1])
-    return total + clear_squares(dense)
+    return total + linear_map.clear_squares(dense)
 
 
-@implements(with_gram, MixedFeatures)
+@implements(linear_map.with_gram, MixedFeatures)
 def mixed_with_gram(features, starts, width):
     """Of the dense columns those of all examples but very long ones."""
     lengths = np.diff(starts)
     is_short = lengths <= LONG
-    ends = np.cumsum(np.where(is_short, folded_size(lengths), 0))
-    at = np.where(is_short, ends - folded_size(lengths), -1)
+    ends = np.cumsum(np.where(is_short, linear_map.folded_size(lengths), 0))
+    at = np.where(is_short, ends - linear_map.folded_size(lengths), -1)
     values = np.zeros(int(ends[-1]) if len(ends) else 0)
     for i in np.flatnonzero(is_short):
         rows = dense_rows(features.table, features.which[starts[i] : starts[i + 1]]).astype(np.float64)
-        values[at[i] : at[i] + folded_size(len(rows))] = fold(rows @ rows.T)
+        values[at[i] : at[i] + linear_map.folded_size(len(rows))] = linear_map.fold(rows @ rows.T)
     sparse = features.sparse
-    if supports(with_gram, sparse):
-        sparse = with_gram(sparse, starts, width)
+    if supports(linear_map.with_gram, sparse):
+        sparse = linear_map.with_gram(sparse, starts, width)
     return features._replace(sparse=sparse, dense_gram=Gram(values, at))
 
 
@@ -198,16 +184,16 @@ def dense_rows(table: np.ndarray, which: np.ndarray) -> np.ndarray:
     return rows.reshape(len(which), which.shape[1] * table.shape[1])
 
 
-@implements(as_matrix, MixedFeatures)
+@implements(linear_map.as_matrix, MixedFeatures)
 def mixed_matrix(features, n_rows):
     dense = sp.csr_array(dense_rows(features.table, features.which))
-    return sp.hstack([as_matrix(features.sparse, n_rows), dense], format="csr")
+    return sp.hstack([linear_map.as_matrix(features.sparse, n_rows), dense], format="csr")
 
 
-@implements(bound_sums, MixedFeatures)
+@implements(linear_map.bound_sums, MixedFeatures)
 def bound_mixed_sums(features, counts):
     """Of one column of the table after the other: all rows of all columns need not fit in memory."""
-    total = squared_sums(features.sparse, counts)
+    total = linear_map.squared_sums(features.sparse, counts)
     for which in features.which.T:
         there = np.flatnonzero(which >= 0)
         met = sp.csr_array((np.ones(len(there)), (there, which[there])), (len(which), len(features.table)))

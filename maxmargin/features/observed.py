@@ -11,14 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.features.linear_map import (
-    as_matrix,
-    row_is_zero,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    weight_shape,
-)
+from maxmargin.features import linear_map
 from maxmargin.features.pairs import ROWS, Pairs
 from maxmargin.features.sparse import SparseFeatures, SparseRows, entry
 from maxmargin.runtime.dispatch import implements
@@ -70,20 +63,20 @@ def select_entries(
     return chosen._replace(values=np.concatenate(values)) if isinstance(chosen, SparseFeatures) else chosen
 
 
-@implements(weight_shape, ObservedFeatures)
+@implements(linear_map.weight_shape, ObservedFeatures)
 def one_column(features, n_features, n_labels):
     return features.labels.size, 1
 
 
-@implements(as_matrix, ObservedFeatures)
+@implements(linear_map.as_matrix, ObservedFeatures)
 def observed_matrix(features, n_rows):
     """A feature is known by the first of its weights; those without any are left out."""
-    rows = as_matrix(features.rows, n_rows)
+    rows = linear_map.as_matrix(features.rows, n_rows)
     rows.data = np.where(features.ends > features.rows.indices, rows.data, 0)
     return rows
 
 
-@implements(score_rows, ObservedFeatures)
+@implements(linear_map.score_rows, ObservedFeatures)
 def score_observed(features, weights, lo, hi, out):
     rows, ends, labels = features.rows, features.ends, features.labels
     for t in range(lo, hi):
@@ -95,12 +88,12 @@ def score_observed(features, weights, lo, hi, out):
                 out[t - lo, labels[k]] += x * weights[k, 0]
 
 
-@implements(spread_rows, ObservedFeatures)
+@implements(linear_map.spread_rows, ObservedFeatures)
 def spread_observed(features, weights, lo, hi, delta, scale):
     rows, ends, labels = features.rows, features.ends, features.labels
     step = weights.dtype.type(scale)
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         for p in range(rows.indptr[t], rows.indptr[t + 1]):
             x = entry(rows, p) * step
@@ -108,13 +101,13 @@ def spread_observed(features, weights, lo, hi, delta, scale):
                 weights[k, 0] += x * delta[t - lo, labels[k]]
 
 
-@implements(squared_norm_rows, ObservedFeatures)
+@implements(linear_map.squared_norm_rows, ObservedFeatures)
 def squared_norm_observed(features, i, lo, hi, delta, buffer):
-    spread_rows(features, buffer, lo, hi, delta, 1.0)
+    linear_map.spread_rows(features, buffer, lo, hi, delta, 1.0)
     rows = features.rows
     total = 0.0
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         for p in range(rows.indptr[t], rows.indptr[t + 1]):
             for k in range(rows.indices[p], features.ends[p]):  # cleared as read: each weight counts once

@@ -20,22 +20,8 @@ from maxmargin.arrays.lanes import (
     times,
     without_first,
 )
-from maxmargin.features.linear_map import (
-    Gram,
-    add_row,
-    as_matrix,
-    clear_row,
-    dot_row,
-    fill_gram,
-    gram_blocks,
-    gram_squared_norm,
-    have_full_table,
-    row_is_zero,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    with_gram,
-)
+from maxmargin.features import linear_map
+from maxmargin.features.linear_map import Gram
 from maxmargin.runtime.dispatch import generic, helper, implements, loop
 
 
@@ -84,23 +70,23 @@ def meet_all(features, x, f, c, weights):
     return x
 
 
-have_full_table(SparseFeatures, BinaryFeatures)
+linear_map.have_full_table(SparseFeatures, BinaryFeatures)
 
 
-@implements(as_matrix, SparseFeatures)
+@implements(linear_map.as_matrix, SparseFeatures)
 def sparse_matrix(features, n_rows):
     width = int(features.indices.max(initial=0)) + 1
     return sp.csr_array((features.values, features.indices, features.indptr), shape=(n_rows, width))
 
 
-@implements(as_matrix, BinaryFeatures)
+@implements(linear_map.as_matrix, BinaryFeatures)
 def binary_matrix(features, n_rows):
     width = int(features.indices.max(initial=0)) + 1
     ones = np.ones(features.indices.size)
     return sp.csr_array((ones, features.indices, features.indptr), shape=(n_rows, width))
 
 
-@implements(score_rows, SparseFeatures, BinaryFeatures)
+@implements(linear_map.score_rows, SparseFeatures, BinaryFeatures)
 def score_sparse(features, weights, lo, hi, out):
     n_labels = out.shape[1]
     for t in range(lo, hi):
@@ -155,12 +141,12 @@ def score_block(features, weights, begin, end, out, t, c):
     store(out, t, c3, plus(even3, odd3))
 
 
-@implements(spread_rows, SparseFeatures, BinaryFeatures)
+@implements(linear_map.spread_rows, SparseFeatures, BinaryFeatures)
 def spread_sparse(features, weights, lo, hi, delta, scale):
     n_labels = delta.shape[1]
     step = weights.dtype.type(scale)
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         begin = features.indptr[t]
         end = features.indptr[t + 1]
@@ -206,14 +192,14 @@ def spread_block(features, rows, weights, begin, end, delta, t, c, step):
         store(weights, f, c3, w3)
 
 
-@implements(squared_norm_rows, SparseFeatures, BinaryFeatures)
+@implements(linear_map.squared_norm_rows, SparseFeatures, BinaryFeatures)
 def squared_norm_sparse(features, i, lo, hi, delta, buffer):
     if features.gram.at[i] >= 0:
-        return gram_squared_norm(features.gram, i, hi - lo, delta)
-    spread_rows(features, buffer, lo, hi, delta, 1.0)
+        return linear_map.gram_squared_norm(features.gram, i, hi - lo, delta)
+    linear_map.spread_rows(features, buffer, lo, hi, delta, 1.0)
     total = 0.0
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         for p in range(features.indptr[t], features.indptr[t + 1]):  # cleared as read: each row counts once
             f = features.indices[p]
@@ -223,14 +209,14 @@ def squared_norm_sparse(features, i, lo, hi, delta, buffer):
     return total
 
 
-@implements(add_row, SparseFeatures, BinaryFeatures)
+@implements(linear_map.add_row, SparseFeatures, BinaryFeatures)
 def add_sparse_row(features, t, scale, dense):
     step = dense.dtype.type(scale)
     for p in range(features.indptr[t], features.indptr[t + 1]):
         dense[features.indices[p]] += step * entry(features, p)
 
 
-@implements(dot_row, SparseFeatures, BinaryFeatures)
+@implements(linear_map.dot_row, SparseFeatures, BinaryFeatures)
 def dot_sparse_row(features, t, dense):
     total = dense.dtype.type(0)
     for p in range(features.indptr[t], features.indptr[t + 1]):
@@ -238,7 +224,7 @@ def dot_sparse_row(features, t, dense):
     return total
 
 
-@implements(clear_row, SparseFeatures, BinaryFeatures)
+@implements(linear_map.clear_row, SparseFeatures, BinaryFeatures)
 def clear_sparse_row(features, t, dense):
     squares = dense.dtype.type(0)
     for p in range(features.indptr[t], features.indptr[t + 1]):
@@ -248,12 +234,12 @@ def clear_sparse_row(features, t, dense):
     return squares
 
 
-@implements(with_gram, SparseFeatures, BinaryFeatures)
+@implements(linear_map.with_gram, SparseFeatures, BinaryFeatures)
 def sparse_with_gram(features, starts, width):
-    return features._replace(gram=gram_blocks(features, starts, np.diff(features.indptr[starts]), width))
+    return features._replace(gram=linear_map.gram_blocks(features, starts, np.diff(features.indptr[starts]), width))
 
 
-@implements(fill_gram, SparseFeatures, BinaryFeatures)
+@implements(linear_map.fill_gram, SparseFeatures, BinaryFeatures)
 def fill_sparse_gram(features, starts, at, values, width):
     multiply_rows(features, starts, at, values, np.zeros(width))
 
@@ -266,8 +252,8 @@ def multiply_rows(features, starts, at, values, dense):
             continue
         p = at[i]
         for t in range(starts[i], starts[i + 1]):
-            add_row(features, t, 1.0, dense)
+            linear_map.add_row(features, t, 1.0, dense)
             for u in range(starts[i], t + 1):
-                values[p] += (1 if u == t else 2) * dot_row(features, u, dense)
+                values[p] += (1 if u == t else 2) * linear_map.dot_row(features, u, dense)
                 p += 1
-            clear_row(features, t, dense)
+            linear_map.clear_row(features, t, dense)

@@ -17,20 +17,9 @@ from numpy.typing import DTypeLike
 from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, times
 from maxmargin.arrays.views import matrix
+from maxmargin.features import linear_map
 from maxmargin.features.layout import WeightLayout, lay_out
-from maxmargin.features.linear_map import (
-    Gram,
-    as_matrix,
-    fill_gram,
-    folded_size,
-    gram_squared_norm,
-    row_is_zero,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    weight_shape,
-    with_gram,
-)
+from maxmargin.features.linear_map import Gram
 from maxmargin.features.observed import select_entries
 from maxmargin.features.pairs import Pairs
 from maxmargin.features.sparse import SparseRows, entry, meet, spread_block
@@ -109,7 +98,7 @@ def _uses(indices: np.ndarray, n_features: int) -> tuple[np.ndarray, np.ndarray]
     return n_uses, first_use
 
 
-@implements(weight_shape, SplitFeatures)
+@implements(linear_map.weight_shape, SplitFeatures)
 def table_and_column(features, n_features, n_labels):
     return features.is_observed.size + features.labels.size, 1
 
@@ -119,15 +108,17 @@ def lay_out_pairs(features, n_features, n_labels):
     return WeightLayout(features.is_observed.size + features.labels.size, features.place)
 
 
-@implements(as_matrix, SplitFeatures)
+@implements(linear_map.as_matrix, SplitFeatures)
 def split_matrix(features, n_rows):
-    return sp.hstack([as_matrix(features.frequent, n_rows), as_matrix(features.rare, n_rows)], format="csr")
+    return sp.hstack(
+        [linear_map.as_matrix(features.frequent, n_rows), linear_map.as_matrix(features.rare, n_rows)], format="csr"
+    )
 
 
-@implements(score_rows, SplitFeatures)
+@implements(linear_map.score_rows, SplitFeatures)
 def score_split(features, weights, lo, hi, out):
     table = matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
-    score_rows(features.frequent, table, lo, hi, out)
+    linear_map.score_rows(features.frequent, table, lo, hi, out)
     rare, n_met, labels = features.rare, features.n_met, features.labels
     after = features.is_observed.size
     for t in range(lo, hi):
@@ -137,7 +128,7 @@ def score_split(features, weights, lo, hi, out):
                 out[t - lo, labels[k]] += x * weights[after + k, 0]
 
 
-@implements(spread_rows, SplitFeatures)
+@implements(linear_map.spread_rows, SplitFeatures)
 def spread_split(features, weights, lo, hi, delta, scale):
     rare, n_met, labels = features.rare, features.n_met, features.labels
     table = matrix(weights, 0, features.is_observed.shape[0], features.is_observed.shape[1])
@@ -145,7 +136,7 @@ def spread_split(features, weights, lo, hi, delta, scale):
     n_labels = delta.shape[1]
     step = weights.dtype.type(scale)
     for t in range(lo, hi):
-        if row_is_zero(delta, t - lo):
+        if linear_map.row_is_zero(delta, t - lo):
             continue
         begin = features.frequent.indptr[t]
         end = features.frequent.indptr[t + 1]
@@ -169,12 +160,12 @@ def meet_observed(features, x, f, c, weights):
     return times(x, as_precise(fetch(features.is_observed, f, c), weights))
 
 
-@implements(squared_norm_rows, SplitFeatures)
+@implements(linear_map.squared_norm_rows, SplitFeatures)
 def squared_norm_split(features, i, lo, hi, delta, buffer):
     """With a Gram matrix an upper bound: it is that of directions in which all pairs have a weight."""
     if features.gram.at[i] >= 0:
-        return gram_squared_norm(features.gram, i, hi - lo, delta)
-    spread_rows(features, buffer, lo, hi, delta, 1.0)
+        return linear_map.gram_squared_norm(features.gram, i, hi - lo, delta)
+    linear_map.spread_rows(features, buffer, lo, hi, delta, 1.0)
     frequent, rare = features.frequent, features.rare
     table = matrix(buffer, 0, features.is_observed.shape[0], features.is_observed.shape[1])
     after = features.is_observed.size
@@ -191,14 +182,14 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
     return total
 
 
-@implements(with_gram, SplitFeatures)
+@implements(linear_map.with_gram, SplitFeatures)
 def split_with_gram(features, starts, width):
     """Of all examples: it is cheaper than the sums of both parts, but for very long ones."""
     lengths = np.diff(starts)
-    is_short, sizes = lengths <= LONG, folded_size(lengths)
+    is_short, sizes = lengths <= LONG, linear_map.folded_size(lengths)
     ends = np.cumsum(np.where(is_short, sizes, 0))
     at = np.where(is_short, ends - sizes, -1)
     values = np.zeros(int(ends[-1]), np.float32)
-    fill_gram(features.frequent, starts, at, values, len(features.is_observed))
-    fill_gram(features.rare, starts, at, values, features.labels.size)
+    linear_map.fill_gram(features.frequent, starts, at, values, len(features.is_observed))
+    linear_map.fill_gram(features.rare, starts, at, values, features.labels.size)
     return features._replace(gram=Gram(values, at))

@@ -8,19 +8,11 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.arrays.vectors import add_scaled
 from maxmargin.checks import check_positive
 from maxmargin.persist.registry import register, renaming
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    AnyProblem,
-    augment,
-    bound_oracle,
-    max_oracle,
-    score_output,
-    scores,
-    true_output,
-)
+from maxmargin.problem import IMPOSSIBLE, AnyProblem
 from maxmargin.runtime.dispatch import LOSS, generic, helper, implements, supports
 from maxmargin.runtime.tables import Attained, Problem, Reals, Scratch
 
@@ -112,7 +104,7 @@ class BaseLoss:
         loss = self.at_output()
         if loss is None:
             return self
-        return OfBound(self.margin, loss) if supports(bound_oracle, problem) else OfMaximum(self.margin, loss)
+        return OfBound(self.margin, loss) if supports(generics.bound_oracle, problem) else OfMaximum(self.margin, loss)
 
 
 @attains
@@ -123,9 +115,9 @@ class OfMaximum(NamedTuple):
     loss: Any
 
     def attain(self, problem, i, theta, means, scratch):
-        y = scratch.y[: true_output(problem, i).size]
-        max_oracle(problem, i, theta, y, scratch.work)
-        score = score_output(problem, i, theta, y)
+        y = scratch.y[: generics.true_output(problem, i).size]
+        generics.max_oracle(problem, i, theta, y, scratch.work)
+        score = generics.score_output(problem, i, theta, y)
         return attain_at(self.loss, problem, i, theta, y, score, score, means)
 
 
@@ -137,9 +129,9 @@ class OfBound(NamedTuple):
     loss: Any
 
     def attain(self, problem, i, theta, means, scratch):
-        y = scratch.y[: true_output(problem, i).size]
-        bound = bound_oracle(problem, i, theta, y, scratch.work)
-        score = score_output(problem, i, theta, y)
+        y = scratch.y[: generics.true_output(problem, i).size]
+        bound = generics.bound_oracle(problem, i, theta, y, scratch.work)
+        score = generics.score_output(problem, i, theta, y)
         return attain_at(self.loss, problem, i, theta, y, score, max(bound, score), means)
 
 
@@ -160,16 +152,16 @@ def check_level(level: Any, least: float = 1e-30) -> float:
 @helper
 def potentials(problem, loss, w, i, theta):
     """Theta = B_i' w + margin * cost_i; return the score of the true output, which costs nothing."""
-    scores(problem, w, i, theta)
+    generics.scores(problem, w, i, theta)
     return add_costs(problem, loss, i, theta)
 
 
 @helper
 def add_costs(problem, loss, i, theta):
     """Theta += margin * cost_i; return the score of the true output."""
-    true_score = score_output(problem, i, theta, true_output(problem, i))
+    true_score = generics.score_output(problem, i, theta, generics.true_output(problem, i))
     if loss.margin:
-        augment(problem, i, theta)
+        generics.augment(problem, i, theta)
     return true_score
 
 

@@ -7,20 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from maxmargin.text import schemes
 from maxmargin.text.partial_tags import complete_unknown, have_partial, scheme_of_partial
-from maxmargin.text.schemes import (
-    OUTSIDE,
-    LabelSequences,
-    TagError,
-    best_scheme,
-    breaks,
-    broken_rule,
-    convert_tags,
-    is_tag,
-    read_tags,
-    scheme_named,
-    sequences_of,
-)
+from maxmargin.text.schemes import OUTSIDE, LabelSequences, TagError
 from maxmargin.wording import count_of, quote
 
 FEW = 0.1  # at most how many tags that are none there may be, per tag of an entity
@@ -94,34 +83,34 @@ def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | Non
     1 of 7 tags is wrong in IOB1, the scheme that fits best, and is read as conlleval does:
       y[2] goes from 'O' to 'B-ORG' at position 1, which IOB1 forbids.
     """
-    target = None if scheme is None else scheme_named(scheme)
-    tags = [*sequences_of(y, name)]
+    target = None if scheme is None else schemes.scheme_named(scheme)
+    tags = [*schemes.sequences_of(y, name)]
     if have_partial(tags):
         source = scheme_of_partial(tags, target, prefer, name)
         return Mended(complete_unknown(tags, source), source, source, [], sum(map(len, tags)))
     known, odd = _readable(tags, name)
-    tagging = read_tags(known, name)
-    source = best_scheme(tagging, prefer or target)
-    places = zip(*(found.tolist() for found in breaks(tagging, source)), strict=True)
-    broken = [broken_rule(tagging, source, i, t, name) for i, t in places]
+    tagging = schemes.read_tags(known, name)
+    source = schemes.best_scheme(tagging, prefer or target)
+    places = zip(*(found.tolist() for found in schemes.breaks(tagging, source)), strict=True)
+    broken = [schemes.broken_rule(tagging, source, i, t, name) for i, t in places]
     if broken and target is None and not any("-" in tag for tag in tagging.distinct):
         raise broken[0]  # other labels, which happen to be B, I, E, S, L or U
     faults = {(fault.sequence, fault.position): fault for fault in [*broken, *odd]}
     is_right = (target or source) == source and not broken
-    mended = known if is_right else convert_tags(known, target or source)
+    mended = known if is_right else schemes.convert_tags(known, target or source)
     return Mended(mended, target or source, source, [faults[place] for place in sorted(faults)], len(tagging.codes))
 
 
 def spells_entities(y: LabelSequences) -> bool:
     """Whether most tags are O, or of entities of a type, though others may be none."""
-    tags = [tag for row in sequences_of(y, "y") for tag in row if isinstance(tag, str) and tag != OUTSIDE]
-    return 2 * sum("-" in tag and is_tag(tag) for tag in tags) > len(tags)
+    tags = [tag for row in schemes.sequences_of(y, "y") for tag in row if isinstance(tag, str) and tag != OUTSIDE]
+    return 2 * sum("-" in tag and schemes.is_tag(tag) for tag in tags) > len(tags)
 
 
 def _readable(y: list[list[Any]], name: str) -> tuple[list[list[Any]], list[TagError]]:
     """The sequences with what is read in place of tags that are none, and where those are; unless they are too many."""
     counts = Counter(tag for row in y for tag in row if isinstance(tag, str))
-    read = {tag: tag if is_tag(tag) else _read(tag) for tag in counts}
+    read = {tag: tag if schemes.is_tag(tag) else _read(tag) for tag in counts}
     n_typed = sum(n for tag, n in counts.items() if "-" in read[tag])
     n_lost = sum(n for tag, n in counts.items() if read[tag] == OUTSIDE != tag.upper())
     if n_lost > FEW * n_typed or not n_typed:
@@ -139,7 +128,7 @@ def _readable(y: list[list[Any]], name: str) -> tuple[list[list[Any]], list[TagE
 def _read(tag: str) -> str:
     prefix, dash, type_ = tag.partition("-")
     upper = prefix.upper() + dash + type_
-    return upper if is_tag(upper) else OUTSIDE
+    return upper if schemes.is_tag(upper) else OUTSIDE
 
 
 def mend_in_scheme(y: LabelSequences, scheme: str | None, name: str = "y") -> Mended | None:

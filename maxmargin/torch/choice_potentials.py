@@ -17,16 +17,8 @@ from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, supervise_evenly, without_costs
-from maxmargin.torch.potentials import (
-    BatchRows,
-    Costs,
-    Numbers,
-    Potentials,
-    as_integers,
-    check_labels,
-    check_tensors,
-    segments,
-)
+from maxmargin.torch import potentials
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials
 
 
 class Candidates(Potentials):
@@ -51,10 +43,10 @@ class Candidates(Potentials):
     """
 
     def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
-        check_tensors(scores=scores)
+        potentials.check_tensors(scores=scores)
         self.rows, self.tensors = BatchRows("scores", scores, lengths, 0), (scores,)
         self.n = self.rows.n
-        self.starts, self.sizes = segments((self.rows.first, self.rows.lengths))
+        self.starts, self.sizes = potentials.segments((self.rows.first, self.rows.lengths))
 
     @property
     def scores(self) -> Tensor:
@@ -69,7 +61,7 @@ class Candidates(Potentials):
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> CandidateProblem:
         starts, n = self.rows.starts, self.n
-        labels = np.zeros(n, np.int64) if y is None else as_integers("y", y, (n,))
+        labels = np.zeros(n, np.int64) if y is None else potentials.as_integers("y", y, (n,))
         is_missing = (labels < 0) | (labels >= self.rows.lengths)
         if is_missing.any():
             i = int(np.flatnonzero(is_missing)[0])
@@ -143,7 +135,7 @@ class GraphCuts(Potentials):
         lengths: Numbers | None = None,
         edge_lengths: Numbers | None = None,
     ) -> None:
-        check_tensors(nodes=nodes, penalties=penalties)
+        potentials.check_tensors(nodes=nodes, penalties=penalties)
         self.rows, self.edges = BatchRows("nodes", nodes, lengths, 0), edges
         if self.rows.is_padded and lengths is not None:
             raise ValueError(
@@ -164,7 +156,7 @@ class GraphCuts(Potentials):
         else:
             if edge_lengths is None:
                 raise ValueError("edge_lengths must say how many edges each graph has, as they are packed.")
-            counts = as_integers("edge_lengths", edge_lengths, (self.n,))
+            counts = potentials.as_integers("edge_lengths", edge_lengths, (self.n,))
             array = np.asarray(edges).reshape(-1, 2)
             if (counts < 0).any() or counts.sum() != len(array) or tuple(penalties.shape) != (len(array),):
                 raise ValueError(
@@ -181,7 +173,9 @@ class GraphCuts(Potentials):
         if bool((penalties < 0).any()):
             raise ValueError("penalties must not be negative: with other edges, the best labels are no minimum cut.")
         sizes = self.rows.lengths
-        self.starts, self.sizes = segments((NOTHING, sizes), (self.rows.first, sizes), (nodes.numel() + at, counts))
+        self.starts, self.sizes = potentials.segments(
+            (NOTHING, sizes), (self.rows.first, sizes), (nodes.numel() + at, counts)
+        )
 
     @property
     def nodes(self) -> Tensor:
@@ -211,7 +205,7 @@ class GraphCuts(Potentials):
             supervision = without_costs(np.full(starts[-1], NO_LABEL), 2, dtype)
         else:
             labels = self.rows.pick("y", y)
-            check_labels(labels, 2, starts)
+            potentials.check_labels(labels, 2, starts)
             is_given = cost is not None
             costs = _costs("cost", cost, self.rows, tuple(self.nodes.shape)) if is_given else np.ones(starts[-1])
             supervision = supervise_evenly(labels, costs, 2, dtype)

@@ -17,17 +17,8 @@ from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
-from maxmargin.torch.potentials import (
-    IGNORED,
-    BatchRows,
-    Costs,
-    Numbers,
-    Potentials,
-    as_integers,
-    check_labels,
-    check_tensors,
-    segments,
-)
+from maxmargin.torch import potentials
+from maxmargin.torch.potentials import IGNORED, BatchRows, Costs, Numbers, Potentials
 
 
 class LabelPotentials(Potentials):
@@ -55,7 +46,7 @@ class LabelPotentials(Potentials):
                 )
                 for t in range(lengths.max())
             ]
-        self.starts, self.sizes = segments(*rows, (at, size * n_tables))
+        self.starts, self.sizes = potentials.segments(*rows, (at, size * n_tables))
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -90,7 +81,7 @@ def supervise_labels(
     if y is None:
         return without_costs(np.full(rows.starts[-1], NO_LABEL), n_labels, dtype)
     labels = rows.pick("y", y)
-    check_labels(labels, n_labels, rows.starts)
+    potentials.check_labels(labels, n_labels, rows.starts)
     costs = cost.detach().cpu().numpy() if isinstance(cost, Tensor) else "hamming" if cost is None else cost
     of_labels = labelling_costs(costs, None, np.arange(n_labels), np.bincount(labels), rows.lengths)
     return supervise(labels, *of_labels, dtype)
@@ -137,7 +128,7 @@ class Chains(LabelPotentials):
         start: Tensor | None = None,
         end: Tensor | None = None,
     ) -> None:
-        check_tensors(emissions=emissions, transitions=transitions, start=start, end=end)
+        potentials.check_tensors(emissions=emissions, transitions=transitions, start=start, end=end)
         self.rows = BatchRows("emissions", emissions, lengths, 1, may_skip=True)
         self.made_of = emissions, transitions, start, end
         self.tensors = _with_ends(emissions, self.rows, start, end), transitions
@@ -174,7 +165,7 @@ class Chains(LabelPotentials):
             return self
         is_row = np.zeros((self.n, self.rows.width), dtype=bool)
         is_row.ravel()[self.rows.all] = True
-        is_kept = is_row & (as_integers("y", y, is_row.shape) != IGNORED)
+        is_kept = is_row & (potentials.as_integers("y", y, is_row.shape) != IGNORED)
         if (is_kept == is_row).all():
             return self
         if not is_kept.any(axis=1).all():
@@ -235,7 +226,7 @@ class Trees(LabelPotentials):
     """
 
     def __init__(self, nodes: Tensor, parents: Numbers, pairs: Tensor, lengths: Numbers | None = None) -> None:
-        check_tensors(nodes=nodes, pairs=pairs)
+        potentials.check_tensors(nodes=nodes, pairs=pairs)
         self.rows = BatchRows("nodes", nodes, lengths, 1)
         self.parents, starts = parents, self.rows.starts
         self.parent = self.rows.pick("parents", parents)

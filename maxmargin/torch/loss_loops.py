@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
+from maxmargin import problem as generics
 from maxmargin.arrays.vectors import clear, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, combine
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    accumulate,
-    add_output,
-    augment,
-    is_beyond_reach,
-    score_output,
-    scores,
-    true_output,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, loop
 
 # What loops return: that all went well, or an example and what is wrong with it.
@@ -29,22 +21,22 @@ def attain_losses(problem, w, loss, is_relative, means, values, lo, hi, scratch)
     for i in range(lo, hi):
         mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
-        scores(problem, w, i, theta)
-        if is_beyond_reach(theta):
+        generics.scores(problem, w, i, theta)
+        if generics.is_beyond_reach(theta):
             return PROBLEMS * i + BEYOND_REACH
         least = 0.0
         if is_relative:
-            least = score_output(problem, i, theta, true_output(problem, i))
+            least = generics.score_output(problem, i, theta, generics.true_output(problem, i))
             if least < IMPOSSIBLE / 2:
                 return PROBLEMS * i + NO_TRUE_OUTPUT
         if loss.margin:
-            augment(problem, i, theta)
+            generics.augment(problem, i, theta)
         h, _, _, _ = attain(loss, problem, i, theta, mu, scratch)
         if h < IMPOSSIBLE / 2:
             return PROBLEMS * i + NO_OUTPUT
         values[i] = h - least
         if is_relative:
-            add_output(problem, i, true_output(problem, i), -1.0, mu)
+            generics.add_output(problem, i, generics.true_output(problem, i), -1.0, mu)
     return FINE
 
 
@@ -52,7 +44,7 @@ def attain_losses(problem, w, loss, is_relative, means, values, lo, hi, scratch)
 def spread_means(problem, out, means, scale, lo, hi, scratch):
     """Out += sum_i scale_i mu_i, each part where its potential lies."""
     for i in range(lo, hi):
-        accumulate(problem, out, i, means.values[means.starts[i] : means.starts[i + 1]], scale[i])
+        generics.accumulate(problem, out, i, means.values[means.starts[i] : means.starts[i + 1]], scale[i])
 
 
 @loop
@@ -61,7 +53,7 @@ def products(problem, direction, means, values, lo, hi, scratch):
     for i in range(lo, hi):
         mu = means.values[means.starts[i] : means.starts[i + 1]]
         theta = scratch.theta[: mu.size]
-        scores(problem, direction, i, theta)
+        generics.scores(problem, direction, i, theta)
         values[i] = inner(theta, mu)
 
 
@@ -86,7 +78,7 @@ def mean_derivatives(problem, out, w, direction, scale, loss, n_parts, step, lo,
     for i in range(lo, hi):
         theta = scratch.theta[: n_parts[i]]
         mu = scratch.delta[: n_parts[i]]
-        scores(problem, direction, i, theta)
+        generics.scores(problem, direction, i, theta)
         most = 0.0
         for p in range(theta.size):
             most = max(most, abs(theta[p]))
@@ -94,13 +86,13 @@ def mean_derivatives(problem, out, w, direction, scale, loss, n_parts, step, lo,
             continue
         for stage in range(4):
             place, weight = step_of(stage)
-            scores(problem, direction, i, mu)
-            scores(problem, w, i, theta)
+            generics.scores(problem, direction, i, mu)
+            generics.scores(problem, w, i, theta)
             combine(theta, 1.0, mu, place * step / most)
             if loss.margin:
-                augment(problem, i, theta)
+                generics.augment(problem, i, theta)
             attain(loss, problem, i, theta, mu, scratch)
-            accumulate(problem, out, i, mu, scale[i] * weight * most / step)
+            generics.accumulate(problem, out, i, mu, scale[i] * weight * most / step)
 
 
 @loop
@@ -112,5 +104,5 @@ def spread_outputs(problem, out, outputs, counts, scale, n_parts, lo, hi, scratc
         clear(delta)
         rows = matrix(outputs.values, outputs.starts[i], k, (outputs.starts[i + 1] - outputs.starts[i]) // k)
         for j in range(counts[i]):
-            add_output(problem, i, rows[j], scale[i, j], delta)
-        accumulate(problem, out, i, delta, 1.0)
+            generics.add_output(problem, i, rows[j], scale[i, j], delta)
+        generics.accumulate(problem, out, i, delta, 1.0)

@@ -19,17 +19,8 @@ from maxmargin import (
     TreeCRF,
     TreeSVM,
 )
+from maxmargin import problem as generics
 from maxmargin.losses import find_loss
-from maxmargin.problem import (
-    add_output,
-    all_true_outputs,
-    augment,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    true_output,
-)
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
@@ -74,7 +65,7 @@ def agrees(known, label):
 
 def every_output(encoder, problem, i):
     """All rows of integers of example i, and their labels."""
-    for row in itertools.product(range(len(encoder.classes)), repeat=true_output(problem, i).size):
+    for row in itertools.product(range(len(encoder.classes)), repeat=generics.true_output(problem, i).size):
         y = np.array(row, np.int32)
         yield y, encoder.decode(problem, i, y[np.newaxis])[0].tolist()
 
@@ -100,23 +91,30 @@ def test_what_is_learned_agrees_with_what_is_known(make):
     encoder, problem, weak = make(cost="hamming")._learn(X, partial)
     assert weak.is_weak.tolist() == [any(known is None or len(known) > 1 for known in labels) for labels in partial]
     assert weak.target is None
-    w = np.abs(np.random.default_rng(1).normal(size=new_weights(problem).size)).astype(new_weights(problem).dtype)
+    w = np.abs(np.random.default_rng(1).normal(size=generics.new_weights(problem).size)).astype(
+        generics.new_weights(problem).dtype
+    )
     for i, labels in enumerate(partial):
-        theta, restricted, costs = np.zeros((3, part_sizes(problem)[i]), w.dtype)
-        scores(problem, w, i, theta)
-        scores(weak.consistent, w, i, restricted)
-        augment(problem, i, costs)
+        theta, restricted, costs = np.zeros((3, generics.part_sizes(problem)[i]), w.dtype)
+        generics.scores(problem, w, i, theta)
+        generics.scores(weak.consistent, w, i, restricted)
+        generics.augment(problem, i, costs)
         for row, named in every_output(encoder, problem, i):
-            cost, score = score_output(problem, i, costs, row), score_output(weak.consistent, i, restricted, row)
+            cost, score = (
+                generics.score_output(problem, i, costs, row),
+                generics.score_output(weak.consistent, i, restricted, row),
+            )
             if all(map(agrees, labels, named)):
                 assert cost == 0
-                assert np.isclose(score, score_output(problem, i, theta, row), rtol=1e-5, atol=1e-5)
+                assert np.isclose(score, generics.score_output(problem, i, theta, row), rtol=1e-5, atol=1e-5)
             else:
                 assert cost >= 1 - 1e-6
                 assert score < -1e20
-    for labels, completion in zip(partial, encoder.decode_all(problem, all_true_outputs(problem)), strict=True):
+    for labels, completion in zip(
+        partial, encoder.decode_all(problem, generics.all_true_outputs(problem)), strict=True
+    ):
         assert all(map(agrees, labels, completion.tolist()))
-    assert all(map(np.array_equal, all_true_outputs(problem), all_true_outputs(weak.consistent)))
+    assert all(map(np.array_equal, generics.all_true_outputs(problem), generics.all_true_outputs(weak.consistent)))
 
 
 @pytest.mark.parametrize("make", [ChainCRF, TreeCRF, GraphCRF, GraphCutSVM])
@@ -132,14 +130,14 @@ def test_soft_labels_are_mean_parts(make):
     assert weak.consistent is None
     assert weak.is_weak.all() or len(y[0]) == 1
     for i, table in enumerate(shares):
-        expected, costs = np.zeros((2, part_sizes(problem)[i]))
-        augment(problem, i, costs)
+        expected, costs = np.zeros((2, generics.part_sizes(problem)[i]))
+        generics.augment(problem, i, costs)
         for row, named in every_output(encoder, problem, i):
             places = [names.index(label) for label in named]
             share = np.prod(table[np.arange(len(places)), places])
-            add_output(problem, i, row, share, expected)
+            generics.add_output(problem, i, row, share, expected)
             wrong = np.sum(1 - table[np.arange(len(places)), places])
-            assert np.isclose(score_output(problem, i, costs, row), wrong, atol=1e-5)
+            assert np.isclose(generics.score_output(problem, i, costs, row), wrong, atol=1e-5)
         assert np.allclose(weak.target.values[weak.target.starts[i] : weak.target.starts[i + 1]], expected, atol=1e-5)
 
 
@@ -165,10 +163,10 @@ def test_predictions_under_what_is_allowed(make):
     log_p, best = model.log_likelihood(X, known), model.predict(X, allowed=known)
     marginals = model.predict_marginals(X, allowed=known)
     for i, labels in enumerate(known):
-        theta = np.zeros(part_sizes(problem)[i], model._w.dtype)
-        scores(problem, model._w, i, theta)
+        theta = np.zeros(generics.part_sizes(problem)[i], model._w.dtype)
+        generics.scores(problem, model._w, i, theta)
         outputs = [*every_output(model._encoder, problem, i)]
-        values = np.array([score_output(problem, i, theta, row) for row, _ in outputs])
+        values = np.array([generics.score_output(problem, i, theta, row) for row, _ in outputs])
         is_left = np.array([all(map(agrees, labels, named)) for _, named in outputs])
         total = np.logaddexp.reduce(values[is_left])
         assert np.isclose(log_p[i], total - np.logaddexp.reduce(values), atol=1e-4)
@@ -344,10 +342,10 @@ def test_soft_labels_and_unknown_ones_of_one_sequence():
     w = np.random.default_rng(0).normal(size=objective.n_weights)
     every = [{}, {}]
     for i, x in enumerate(X):
-        theta = np.zeros(part_sizes(problem)[i])
-        scores(problem, w, i, theta)
+        theta = np.zeros(generics.part_sizes(problem)[i])
+        generics.scores(problem, w, i, theta)
         for row in itertools.product(range(3), repeat=len(x)):
-            every[i][row] = score_output(problem, i, theta, np.array(row, np.int32))
+            every[i][row] = generics.score_output(problem, i, theta, np.array(row, np.int32))
     known = sum(p * np.logaddexp(every[0][s, 1, 0], every[0][s, 1, 2]) for s, p in ((0, 0.3), (1, 0.7)))
     loss = sum(np.logaddexp.reduce([*scored.values()]) for scored in every) - known - every[1][2, 0]
     assert np.isclose(objective.evaluate(w).value, w @ w / 4 + loss / 2)

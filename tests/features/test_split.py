@@ -5,17 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from maxmargin import ChainCRF, ChainSVM, regularization_path
+from maxmargin import problem as generics
 from maxmargin.features import layout_of, observed, split, with_gram
 from maxmargin.features.split import SplitFeatures
-from maxmargin.problem import (
-    new_weights,
-    part_sizes,
-    scores,
-    spread,
-    squared_diameters,
-    squared_norm,
-    workspace,
-)
+from maxmargin.problem import scores
 from maxmargin.testing import Caller
 
 
@@ -44,32 +37,35 @@ def test_the_same_map(n_labels, binary, dtype, monkeypatch):
     assert isinstance(other.features, SplitFeatures)
     layout = layout_of(other)
     place = layout.place
-    assert len(np.unique(place)) == len(place) == new_weights(problem).size
+    assert len(np.unique(place)) == len(place) == generics.new_weights(problem).size
     rng = np.random.default_rng(1)
     w = rng.normal(size=len(place)).astype(dtype)
     moved = layout.to_solver(w)
-    assert moved.dtype == new_weights(other).dtype
-    assert moved.shape == new_weights(other).shape
+    assert moved.dtype == generics.new_weights(other).dtype
+    assert moved.shape == generics.new_weights(other).shape
     assert np.array_equal(layout.to_model(moved), w)
     eps = np.finfo(dtype).eps
     callers = Caller(problem), Caller(other)
     spreads = np.zeros_like(w), np.zeros_like(moved)
-    for i, size in enumerate(part_sizes(problem)):
+    for i, size in enumerate(generics.part_sizes(problem)):
         found, expected = np.zeros(size, dtype), np.zeros(size, dtype)
         callers[0](scores, w, i, expected)
         callers[1](scores, moved, i, found)
         assert np.allclose(found, expected, atol=50 * eps)
         delta = rng.normal(size=size).astype(dtype)
         for caller, sums in zip(callers, spreads, strict=True):
-            caller(spread, sums, i, delta, 0.5)
-        norms = [c(squared_norm, i, delta, workspace(p, 1)) for c, p in zip(callers, (problem, other), strict=True)]
+            caller(generics.spread, sums, i, delta, 0.5)
+        norms = [
+            c(generics.squared_norm, i, delta, generics.workspace(p, 1))
+            for c, p in zip(callers, (problem, other), strict=True)
+        ]
         assert np.isclose(*norms, rtol=1e3 * eps)
         precise = other._replace(features=with_gram(other.features, other.starts, other.n_features))
-        bound = Caller(precise)(squared_norm, i, delta, workspace(precise, 1))
+        bound = Caller(precise)(generics.squared_norm, i, delta, generics.workspace(precise, 1))
         assert bound >= norms[0] * (1 - 1e3 * eps)
     assert np.allclose(spreads[1][place], spreads[0], atol=1e3 * eps)
     assert not np.delete(spreads[1], place).any()
-    assert np.allclose(squared_diameters(other), squared_diameters(problem))
+    assert np.allclose(generics.squared_diameters(other), generics.squared_diameters(problem))
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    add_output,
-    all_true_outputs,
-    augment,
-    bound_oracle,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    spread,
-    true_output,
-    workspace,
-)
+from maxmargin import problem as generics
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime import interpreted
 from maxmargin.structures.derived import covers  # noqa: F401  (its oracles)
 from maxmargin.structures.derived.cover_cuts import cover_by_cuts
@@ -45,8 +32,8 @@ def loopy(problem):
 def random_groups(rng, base, most, least=0):
     """Groups that the true outputs cover: of each, a node and its true state, and some others."""
     groups = []
-    for i in range(len(part_sizes(base))):
-        truth = true_output(base, i)
+    for i in range(len(generics.part_sizes(base))):
+        truth = generics.true_output(base, i)
         some = []
         for _ in range(rng.integers(least, most + 1)):
             state = truth[rng.integers(len(truth))]
@@ -59,7 +46,7 @@ def random_groups(rng, base, most, least=0):
 
 def put_together(cls, base, groups):
     if cls is CoveredProblem:
-        return CoveredProblem(base, groups, all_true_outputs(base))
+        return CoveredProblem(base, groups, generics.all_true_outputs(base))
     return cover_by_cuts(base, groups) if cls is CoverCutProblem else CoverProblem(base, groups)
 
 
@@ -68,9 +55,9 @@ def outputs_of(problem, all_outputs, i):
     table = [np.array(y, np.int32) for y in all_outputs(i)]
     if not isinstance(problem, CoveredProblem):
         return table
-    theta = np.zeros(part_sizes(problem)[i])
-    scores(problem, new_weights(problem), i, theta)
-    return [y for y in table if score_output(problem, i, theta, y) > IMPOSSIBLE / 2]
+    theta = np.zeros(generics.part_sizes(problem)[i])
+    generics.scores(problem, generics.new_weights(problem), i, theta)
+    return [y for y in table if generics.score_output(problem, i, theta, y) > IMPOSSIBLE / 2]
 
 
 def make_graphs(rng, sizes, is_loopy, integer=False):
@@ -85,7 +72,7 @@ def make_cuts(rng, sizes, integer=False):
 def make_base(rng, kind, sizes, integer=False):
     if kind == "cuts":
         base = make_cuts(rng, sizes, integer)
-        return base, test_graph_cut.all_labellings(base), test_graph_cut.LOWER[: new_weights(base).size]
+        return base, test_graph_cut.all_labellings(base), test_graph_cut.LOWER[: generics.new_weights(base).size]
     base = make_graphs(rng, sizes, kind == "loopy", integer)
     return base, all_labellings(base), -np.inf
 
@@ -102,19 +89,21 @@ def test_outputs_and_bounds(cls, kind, seed, sizes, integer):
     groups = random_groups(rng, base, 7)
     problem = put_together(cls, base, groups)
     with interpreted():
-        work = workspace(problem, 1)
+        work = generics.workspace(problem, 1)
         for i in 2 * [*range(len(sizes))]:
-            w = np.maximum(rng.normal(size=new_weights(base).size), lower)
-            theta, y = np.zeros(part_sizes(problem)[i]), np.zeros(sizes[i], np.int32)
-            scores(problem, w, i, theta)
+            w = np.maximum(rng.normal(size=generics.new_weights(base).size), lower)
+            theta, y = np.zeros(generics.part_sizes(problem)[i]), np.zeros(sizes[i], np.int32)
+            generics.scores(problem, w, i, theta)
             if cls is not CoveredProblem:
-                augment(problem, i, theta)
-            all_scores = [score_output(problem, i, theta, np.array(other)) for other in labellings(i)]
-            bound = (max_oracle if cls is CoverCutProblem else bound_oracle)(problem, i, theta, y, work)
-            score = score_output(problem, i, theta, y)
+                generics.augment(problem, i, theta)
+            all_scores = [generics.score_output(problem, i, theta, np.array(other)) for other in labellings(i)]
+            bound = (generics.max_oracle if cls is CoverCutProblem else generics.bound_oracle)(
+                problem, i, theta, y, work
+            )
+            score = generics.score_output(problem, i, theta, y)
             assert score <= max(all_scores) + 1e-9
             assert bound >= max(all_scores) - 1e-9
-            assert max_oracle(problem, i, theta, y, work) > IMPOSSIBLE / 2
+            assert generics.max_oracle(problem, i, theta, y, work) > IMPOSSIBLE / 2
             n_groups = groups.starts[i + 1] - groups.starts[i]
             is_exact = n_groups == 0 or cls is CoverCutProblem or (cls is CoverProblem and n_groups < 7)
             if kind != "loopy" and is_exact:
@@ -137,19 +126,20 @@ def test_structure(cls, kind, least, most):
 
 def blocks_of_example(problem, labellings, i):
     """Of example i, phi(true) - phi(y) and the cost of all labellings y, the latter by definition."""
-    groups, truth = problem.groups, true_output(problem, i)
-    cost, psi, costs = np.zeros(part_sizes(problem.base)[i]), [], []
-    augment(problem.base, i, cost)
+    groups, truth = problem.groups, generics.true_output(problem, i)
+    cost, psi, costs = np.zeros(generics.part_sizes(problem.base)[i]), [], []
+    generics.augment(problem.base, i, cost)
     for y in labellings(i):
-        mu, w = np.zeros_like(cost), new_weights(problem)
-        add_output(problem.base, i, truth, 1.0, mu)
-        add_output(problem.base, i, y, -1.0, mu)
-        spread(problem.base, w, i, mu, 1.0)
+        mu, w = np.zeros_like(cost), generics.new_weights(problem)
+        generics.add_output(problem.base, i, truth, 1.0, mu)
+        generics.add_output(problem.base, i, y, -1.0, mu)
+        generics.spread(problem.base, w, i, mu, 1.0)
         psi.append(w)
         members = [slice(*groups.first[g : g + 2]) for g in range(*groups.starts[i : i + 2])]
         unused = [all(y[v] != x for v, x in zip(groups.node[m], groups.state[m], strict=True)) for m in members]
         costs.append(
-            score_output(problem.base, i, cost, y) + np.dot(unused, groups.cost[slice(*groups.starts[i : i + 2])])
+            generics.score_output(problem.base, i, cost, y)
+            + np.dot(unused, groups.cost[slice(*groups.starts[i : i + 2])])
         )
     return np.array(psi), np.array(costs)
 
@@ -166,7 +156,7 @@ def test_solvers_reach_the_optimum(kind):
     base, labellings, lower = make_base(rng, kind, [3, 3, 4])
     problem = put_together(CoverCutProblem if kind == "cuts" else CoverProblem, base, random_groups(rng, base, 3))
     assert problem.groups.cost.any()
-    lower = np.broadcast_to(lower, new_weights(base).shape)
+    lower = np.broadcast_to(lower, generics.new_weights(base).shape)
     blocks = [blocks_of_example(problem, lambda i: map(np.array, labellings(i)), i) for i in range(3)]
     optimum = naive.solve(blocks, 0.3, lower=lower)[1]
     with interpreted():

@@ -6,20 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, FrankWolfe, Status
+from maxmargin import problem as generics
 from maxmargin.encode.pose_encoder import DeformableEncoder
 from maxmargin.losses.smoothing import EVERY
-from maxmargin.problem import (
-    add_output,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    topk_oracle,
-    workspace,
-)
+from maxmargin.problem import scores
 from maxmargin.runtime import interpreted
 from maxmargin.structures.poses import pose_sums
 from maxmargin.structures.poses.distance_transform import new_transform_work, transform_grid
@@ -96,21 +86,21 @@ def test_hidden_types_make_no_output_of_their_own(integer, is_compiled):
     rng = np.random.default_rng(3)
     problem = make_problem(rng, [(2, 2), (3, 1), (1, 1)], integer=integer)._replace(hides_types=True)
     run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
-    w, k = rng.normal(size=new_weights(problem).size), 70
+    w, k = rng.normal(size=generics.new_weights(problem).size), 70
     for i in range(3):
-        theta = np.zeros(part_sizes(problem)[i])
+        theta = np.zeros(generics.part_sizes(problem)[i])
         scores(problem, w, i, theta)
         best: dict[tuple[int, ...], float] = {}
         for y in all_poses(problem)(i):
             cells = tuple(y[:3].tolist())
-            best[cells] = max(best.get(cells, -np.inf), score_output(problem, i, theta, y))
+            best[cells] = max(best.get(cells, -np.inf), generics.score_output(problem, i, theta, y))
         outputs, values = np.zeros((k, 5), np.int32), np.zeros(k)
-        count = run(topk_oracle, i, theta, outputs, values, EVERY, workspace(problem, k))
+        count = run(generics.topk_oracle, i, theta, outputs, values, EVERY, generics.workspace(problem, k))
         found = [tuple(y[:3].tolist()) for y in outputs[:count]]
         assert len(set(found)) == count == min(k, len(best))
         np.testing.assert_allclose(values[:count], sorted(best.values(), reverse=True)[:k], atol=1e-9)
         np.testing.assert_allclose([best[cells] for cells in found], values[:count], atol=1e-9)
-        reached = [score_output(problem, i, theta, y) for y in outputs[:count]]
+        reached = [generics.score_output(problem, i, theta, y) for y in outputs[:count]]
         np.testing.assert_allclose(reached, values[:count], atol=1e-9)
 
 
@@ -121,13 +111,13 @@ def test_sums_of_scores_far_apart(far):
     problem = make_problem(rng, [(2, 3), (3, 2)])
     with interpreted():
         for i in range(2):
-            theta = far * rng.normal(size=part_sizes(problem)[i])
+            theta = far * rng.normal(size=generics.part_sizes(problem)[i])
             every = all_poses(problem)(i)
             parts = np.zeros((len(every), theta.size))
             for y, row in zip(every, parts, strict=True):
-                add_output(problem, i, y, 1.0, row)
+                generics.add_output(problem, i, y, 1.0, row)
             mu = np.zeros(theta.size)
-            log_z = exp_oracle(problem, i, theta, mu, workspace(problem, 1))
+            log_z = generics.exp_oracle(problem, i, theta, mu, generics.workspace(problem, 1))
             values = parts @ theta
             assert np.isclose(log_z, np.logaddexp.reduce(values), rtol=1e-12)
             np.testing.assert_allclose(mu, np.exp(values - log_z) @ parts, atol=1e-8)
@@ -136,13 +126,13 @@ def test_sums_of_scores_far_apart(far):
 def test_logarithms_are_the_same_sums(monkeypatch):
     rng = np.random.default_rng(0)
     problem = make_problem(rng, [(4, 5), (1, 1)])
-    theta, means = rng.normal(size=part_sizes(problem)[0]), []
+    theta, means = rng.normal(size=generics.part_sizes(problem)[0]), []
     with interpreted():
         for least, most in ((1e-150, 300.0), (np.inf, -np.inf)):
             monkeypatch.setattr(pose_sums, "LEAST_SUM", least)
             monkeypatch.setattr(pose_sums, "LOG_MOST", most)
             mu = np.zeros(theta.size)
-            means.append(np.append(mu, exp_oracle(problem, 0, theta, mu, workspace(problem, 1))))
+            means.append(np.append(mu, generics.exp_oracle(problem, 0, theta, mu, generics.workspace(problem, 1))))
             means[-1][:-1] = mu
     np.testing.assert_allclose(*means, rtol=1e-10)
 
@@ -196,17 +186,17 @@ def test_ties_of_a_transform_go_to_the_lowest_source():
 def test_a_compiled_message_on_a_larger_grid():
     rng = np.random.default_rng(0)
     problem = make_problem(rng, [(13, 17), (20, 9)], n_joints=2, n_types=1)
-    w = rng.normal(size=new_weights(problem).size)
+    w = rng.normal(size=generics.new_weights(problem).size)
     w[-5], w[-3] = 0.7, 0.02
     for i, (height, width) in enumerate([(13, 17), (20, 9)]):
-        theta, y = np.zeros(part_sizes(problem)[i]), np.zeros(3, np.int32)
+        theta, y = np.zeros(generics.part_sizes(problem)[i]), np.zeros(3, np.int32)
         scores(problem, w, i, theta)
         maps = theta[:-5].reshape(height, width, 2)
         scale = problem.scale[0]
         cost = np.array([0.7, w[-4], 0.02, w[-2]]) / [scale[0] ** 2, scale[0], scale[1] ** 2, scale[1]]
         message, source = naive_transform(maps[:, :, 0], cost, problem.anchor[0, 0])
         belief = maps[:, :, 1] + message + w[-1]
-        value = Caller(problem)(max_oracle, i, theta, y, workspace(problem, 1))
+        value = Caller(problem)(generics.max_oracle, i, theta, y, generics.workspace(problem, 1))
         assert np.isclose(value, belief.max())
         assert y.tolist() == [source.ravel()[belief.argmax()], belief.argmax(), 0]
 
@@ -217,14 +207,14 @@ def test_max_marginals_equal_enumeration(n_joints, is_compiled):
     rng = np.random.default_rng(n_joints)
     problem = make_problem(rng, [(2, 2), (3, 1)], n_joints)
     run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
-    w = rng.normal(size=new_weights(problem).size)
+    w = rng.normal(size=generics.new_weights(problem).size)
     for i in range(2):
-        theta = np.zeros(part_sizes(problem)[i])
+        theta = np.zeros(generics.part_sizes(problem)[i])
         scores(problem, w, i, theta)
         poses = np.array(all_poses(problem)(i))
-        values = np.array([score_output(problem, i, theta, y) for y in poses])
+        values = np.array([generics.score_output(problem, i, theta, y) for y in poses])
         out = np.full(theta.size, 7.0)
-        run(max_marginals, i, theta, out, workspace(problem, 1))
+        run(generics.max_marginals, i, theta, out, generics.workspace(problem, 1))
         n_cells = np.diff(problem.starts)[i]
         best = out[: n_cells * n_joints].reshape(n_cells, n_joints)
         for cell, joint in np.ndindex(n_cells, n_joints):
@@ -269,7 +259,7 @@ def trained():
         truth = pose_features(problem, i, problem.supervision.outputs[i])
         psi = np.array([truth - pose_features(problem, i, y) for y in poses])
         blocks.append((psi, np.array([pose_cost(problem, i, y) for y in poses])))
-    lower = np.full(new_weights(problem).size, -np.inf)
+    lower = np.full(generics.new_weights(problem).size, -np.inf)
     lower[6:].reshape(2, 2, 5)[:, :, [0, 2]] = 0.3
     return problem, blocks, lower, naive.solve(blocks, 1.0, lower=lower)[1]
 

@@ -7,20 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import maximum_flow
 
+from maxmargin import problem as generics
 from maxmargin.encode.cut_encoder import GraphCutEncoder, stack_graphs
 from maxmargin.losses.smoothing import EVERY
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    augment,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    part_sizes,
-    score_output,
-    scores,
-    topk_oracle,
-    workspace,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.structures.cuts.max_flow import change_excess, new_flow, plant_trees, saturate
@@ -71,7 +61,7 @@ def test_oracles_equal_enumeration(integer):
     problem = make_problem(rng, [make_graph(rng, *shape, integer) for shape in SHAPES])
     check_structure(problem, all_labellings(problem), k=70, lower=LOWER)
     with pytest.raises(NotImplementedError):
-        exp_oracle(problem, 0, np.zeros(2), np.zeros(2), None)
+        generics.exp_oracle(problem, 0, np.zeros(2), np.zeros(2), None)
 
 
 @given(
@@ -84,33 +74,35 @@ def test_random_graphs(seed, shapes, k, integer):
     """One work for all calls, so that flows start from those of other weights, costs and constraints."""
     rng = np.random.default_rng(seed)
     problem = make_problem(rng, [make_graph(rng, *shape, integer) for shape in shapes])
-    work = workspace(problem, k)
+    work = generics.workspace(problem, k)
     for _ in range(4):
         w = np.maximum(rng.integers(-2, 3, 4) if integer else rng.normal(size=4), LOWER)
         for i, (n_nodes, _) in enumerate(shapes):
-            theta = np.zeros(part_sizes(problem)[i])
-            call(scores, problem, w, i, theta)
+            theta = np.zeros(generics.part_sizes(problem)[i])
+            call(generics.scores, problem, w, i, theta)
             if rng.random() < 0.5:
-                call(augment, problem, i, theta)
+                call(generics.augment, problem, i, theta)
             every = np.array(list(naive.labellings(n_nodes, 2)))
-            values = np.array([score_output(problem, i, theta, y) for y in every])
+            values = np.array([generics.score_output(problem, i, theta, y) for y in every])
             best = np.sort(values)[::-1]
 
             y = np.zeros(n_nodes, np.int32)
-            assert np.isclose(call(max_oracle, problem, i, theta, y, work), best[0])
+            assert np.isclose(call(generics.max_oracle, problem, i, theta, y, work), best[0])
             assert np.array_equal(y, every[np.isclose(values, best[0], rtol=0, atol=1e-9)].min(axis=0))  # fewest ones
 
             through = np.zeros_like(theta)
-            call(max_marginals, problem, i, theta, through, work)
+            call(generics.max_marginals, problem, i, theta, through, work)
             expected = [[values[every[:, p] == label].max() for p in range(n_nodes)] for label in (0, 1)]
             assert np.allclose(through[: 2 * n_nodes], np.ravel(expected))
             assert not through[2 * n_nodes :].any()
 
             outputs, found = np.zeros((k, n_nodes), np.int32), np.zeros(k)
-            count = call(topk_oracle, problem, i, theta, outputs, found, EVERY, work)
+            count = call(generics.topk_oracle, problem, i, theta, outputs, found, EVERY, work)
             assert count == min(k, 2**n_nodes)
             assert np.allclose(found[:count], best[:count])
-            assert np.allclose([score_output(problem, i, theta, output) for output in outputs[:count]], best[:count])
+            assert np.allclose(
+                [generics.score_output(problem, i, theta, output) for output in outputs[:count]], best[:count]
+            )
             assert len({tuple(output) for output in outputs[:count]}) == count
 
 
@@ -118,7 +110,7 @@ def test_labels_and_cuts_that_are_ruled_out():
     """One work for all calls; at least one output is possible."""
     rng = np.random.default_rng(0)
     problem = make_problem(rng, [make_graph(rng, *shape) for shape in SHAPES])
-    work, k = workspace(problem, 70), 70
+    work, k = generics.workspace(problem, 70), 70
     for _ in range(10):
         for i, (n_nodes, n_edges) in enumerate(SHAPES):
             truth = problem.supervision.labels[problem.starts[i] : problem.starts[i + 1]]
@@ -127,21 +119,21 @@ def test_labels_and_cuts_that_are_ruled_out():
             other = (1 - truth) * n_nodes + np.arange(n_nodes)
             theta[other[rng.random(n_nodes) < 0.4]] = IMPOSSIBLE
             theta[2 * n_nodes :][(truth[ends[:, 0]] == truth[ends[:, 1]]) & (rng.random(n_edges) < 0.3)] = IMPOSSIBLE
-            call(augment, problem, i, theta)
+            call(generics.augment, problem, i, theta)
             every = np.array(list(naive.labellings(n_nodes, 2)))
-            values = np.array([score_output(problem, i, theta, y) for y in every])
+            values = np.array([generics.score_output(problem, i, theta, y) for y in every])
             is_possible = values > IMPOSSIBLE / 2
             every, values = every[is_possible], values[is_possible]
 
             y = np.zeros(n_nodes, np.int32)
-            assert np.isclose(call(max_oracle, problem, i, theta, y, work), values.max())
+            assert np.isclose(call(generics.max_oracle, problem, i, theta, y, work), values.max())
             through = np.zeros_like(theta)
-            call(max_marginals, problem, i, theta, through, work)
+            call(generics.max_marginals, problem, i, theta, through, work)
             for p, label in itertools.product(range(n_nodes), (0, 1)):
                 best = values[every[:, p] == label].max(initial=IMPOSSIBLE)
                 assert np.isclose(through[label * n_nodes + p], best)
             outputs, found = np.zeros((k, n_nodes), np.int32), np.zeros(k)
-            assert call(topk_oracle, problem, i, theta, outputs, found, EVERY, work) == len(values)
+            assert call(generics.topk_oracle, problem, i, theta, outputs, found, EVERY, work) == len(values)
             assert np.allclose(found[: len(values)], np.sort(values)[::-1])
 
 
@@ -210,14 +202,14 @@ def test_flows_equal_those_of_scipy(seed, height, width, largest):
 def test_warm_and_cold_cuts_are_the_same():
     rng = np.random.default_rng(0)
     problem = grid_problem(30, 30)
-    size = part_sizes(problem)[0]
-    warm, y, again = workspace(problem, 1), np.zeros(900, np.int32), np.zeros(900, np.int32)
+    size = generics.part_sizes(problem)[0]
+    warm, y, again = generics.workspace(problem, 1), np.zeros(900, np.int32), np.zeros(900, np.int32)
     theta = np.concatenate([np.zeros(900), rng.normal(size=900), -rng.random(size - 1800)])
     for scale in (0.0, 1e-12, 0.05, 0.5, 1e12):
         theta[900:1800] += scale * rng.normal(size=900)
         theta[1800:] = np.minimum(theta[1800:] + scale * rng.normal(size=size - 1800), 0)
-        value = call(max_oracle, problem, 0, theta, y, warm)
-        assert value == call(max_oracle, problem, 0, theta, again, workspace(problem, 1))
+        value = call(generics.max_oracle, problem, 0, theta, y, warm)
+        assert value == call(generics.max_oracle, problem, 0, theta, again, generics.workspace(problem, 1))
         assert np.array_equal(y, again)
         assert 0 < y.mean() < 1
 
@@ -225,15 +217,15 @@ def test_warm_and_cold_cuts_are_the_same():
 def test_dynamic_cuts_on_a_grid_equal_cuts_with_fixed_labels():
     rng = np.random.default_rng(1)
     problem = grid_problem(8, 9)
-    theta = np.concatenate([np.zeros(72), rng.normal(size=72), np.full(part_sizes(problem)[0] - 144, -0.7)])
-    work, out = workspace(problem, 1), np.zeros_like(theta)
-    call(max_marginals, problem, 0, theta, out, work)
+    theta = np.concatenate([np.zeros(72), rng.normal(size=72), np.full(generics.part_sizes(problem)[0] - 144, -0.7)])
+    work, out = generics.workspace(problem, 1), np.zeros_like(theta)
+    call(generics.max_marginals, problem, 0, theta, out, work)
     y = np.zeros(72, np.int32)
     for p in range(72):
         for label in (0, 1):
             forced = theta.copy()
             forced[label * 72 + p] += 1000
-            value = call(max_oracle, problem, 0, forced, y, work) - 1000
+            value = call(generics.max_oracle, problem, 0, forced, y, work) - 1000
             assert y[p] == label
             assert np.isclose(out[label * 72 + p], value)
 
@@ -242,36 +234,36 @@ def test_dynamic_cuts_on_a_grid_equal_cuts_with_fixed_labels():
 def test_potentials_of_any_size(scale):
     problem = grid_problem(2, 2)
     theta = scale * np.array([0, 0, 0, 0, 3, -1, -1, -0.5, -1, -1, -0.6, -0.6])
-    y, work = np.zeros(4, np.int32), workspace(problem, 1)
-    value = call(max_oracle, problem, 0, theta, y, work)
-    best = max(naive.labellings(4, 2), key=lambda labels: score_output(problem, 0, theta, labels))
+    y, work = np.zeros(4, np.int32), generics.workspace(problem, 1)
+    value = call(generics.max_oracle, problem, 0, theta, y, work)
+    best = max(naive.labellings(4, 2), key=lambda labels: generics.score_output(problem, 0, theta, labels))
     assert np.array_equal(y, best)
-    assert value == score_output(problem, 0, theta, best)
+    assert value == generics.score_output(problem, 0, theta, best)
 
 
 def test_capacities_that_differ_by_sixteen_orders():
     """Pushing tiny amounts next to huge ones must end."""
     rng = np.random.default_rng(0)
     problem = grid_problem(20, 20)
-    n_edges = part_sizes(problem)[0] - 800
+    n_edges = generics.part_sizes(problem)[0] - 800
     theta = np.concatenate([np.zeros(400), rng.normal(size=400) * 10.0 ** rng.integers(-12, 5, 400), np.zeros(n_edges)])
     theta[800:] = -(10.0 ** rng.uniform(-12, 4, n_edges))
     y = np.zeros(400, np.int32)
-    value = call(max_oracle, problem, 0, theta, y, workspace(problem, 1))
+    value = call(generics.max_oracle, problem, 0, theta, y, generics.workspace(problem, 1))
     for p in range(400):  # no single change improves it
         flipped = y.copy()
         flipped[p] = 1 - flipped[p]
-        assert score_output(problem, 0, theta, flipped) <= value + 1e-12 * abs(value)
+        assert generics.score_output(problem, 0, theta, flipped) <= value + 1e-12 * abs(value)
 
 
 def test_rewarded_cuts_raise():
     problem = grid_problem(2, 2)
     theta = np.array([0, 0, 0, 0, 1, 1, -1, -1, -0.5, 0.25, -0.5, -0.5])
-    for oracle in (max_oracle, lambda *args: call(max_oracle, *args)):
+    for oracle in (generics.max_oracle, lambda *args: call(generics.max_oracle, *args)):
         with pytest.raises(NotSubmodularError, match="An edge rewards different labels"):
-            oracle(problem, 0, theta, np.zeros(4, np.int32), workspace(problem, 1))
+            oracle(problem, 0, theta, np.zeros(4, np.int32), generics.workspace(problem, 1))
     theta[9] = 1e-9  # rounding
-    call(max_oracle, problem, 0, theta, np.zeros(4, np.int32), workspace(problem, 1))
+    call(generics.max_oracle, problem, 0, theta, np.zeros(4, np.int32), generics.workspace(problem, 1))
 
 
 def test_solvers_without_bounds_raise():

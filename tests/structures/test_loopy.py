@@ -6,25 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, SGD, FrankWolfe, NSlack, OneSlack, Perceptron
+from maxmargin import problem as generics
 from maxmargin.inference import certified_outputs, known_marginals
 from maxmargin.losses import RelaxedLoss, SquaredLoss
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    METHODS,
-    add_output,
-    augment,
-    bound_oracle,
-    max_oracle,
-    mean_oracle,
-    new_weights,
-    part_sizes,
-    relax_oracle,
-    restrict,
-    score_output,
-    scores,
-    true_output,
-    workspace,
-)
+from maxmargin.problem import IMPOSSIBLE, METHODS
 from maxmargin.runtime import interpreted
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.relaxed.idal import IDAL
@@ -51,19 +36,19 @@ def no_elimination(monkeypatch):
 
 
 def score_all(problem, i, theta):
-    return np.array([score_output(problem, i, theta, np.array(y)) for y in all_labellings(problem)(i)])
+    return np.array([generics.score_output(problem, i, theta, np.array(y)) for y in all_labellings(problem)(i)])
 
 
 def potentials(problem, rng, i, w=None):
-    theta = np.zeros(part_sizes(problem)[i])
-    scores(problem, rng.normal(size=new_weights(problem).size) if w is None else w, i, theta)
+    theta = np.zeros(generics.part_sizes(problem)[i])
+    generics.scores(problem, rng.normal(size=generics.new_weights(problem).size) if w is None else w, i, theta)
     return theta
 
 
 def find(problem, i, theta, work, call=None):
-    y = np.zeros(true_output(problem, i).size, np.int32)
-    bound = (call or (lambda generic, *args: generic(problem, *args)))(bound_oracle, i, theta, y, work)
-    return y, score_output(problem, i, theta, y), bound, METHODS[work.method[i]]
+    y = np.zeros(generics.true_output(problem, i).size, np.int32)
+    bound = (call or (lambda generic, *args: generic(problem, *args)))(generics.bound_oracle, i, theta, y, work)
+    return y, generics.score_output(problem, i, theta, y), bound, METHODS[work.method[i]]
 
 
 def test_small_treewidths_are_eliminated_and_others_are_not():
@@ -90,7 +75,7 @@ def test_labels_and_bounds_of_random_graphs(seed, sizes, n_states, ties, integer
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("maxmargin.structures.graphs.elimination_plan.LARGEST_TABLES", 0)
         problem = with_oracles(make_problem(rng, graphs, n_states, edge_types, integer=integer))
-    work = workspace(problem, 1)
+    work = generics.workspace(problem, 1)
     for i in 2 * [*range(len(graphs))]:
         theta = potentials(problem, rng, i)
         best = score_all(problem, i, theta).max()
@@ -99,9 +84,9 @@ def test_labels_and_bounds_of_random_graphs(seed, sizes, n_states, ties, integer
         assert bound >= max(score, best - 1e-9)
         if method == "cut":
             assert np.isclose(score, best)
-        assert max_oracle(problem, i, theta, y, work) >= score - 1e-9  # not worse the second time
+        assert generics.max_oracle(problem, i, theta, y, work) >= score - 1e-9  # not worse the second time
         mu = np.zeros_like(theta)
-        assert relax_oracle(problem, i, theta, mu, work) >= best - 1e-9
+        assert generics.relax_oracle(problem, i, theta, mu, work) >= best - 1e-9
         assert_local(problem, i, mu)
         assert np.dot(theta, mu) <= bound + 1e-6 * (1 + abs(bound))
 
@@ -127,10 +112,10 @@ def test_attractive_edges_of_two_states_are_cut(is_compiled):
     """Submodular in any form, not only that of Potts: erratum 7 of the papers."""
     rng = np.random.default_rng(0)
     problem = with_oracles(make_problem(rng, [random_graph(rng, 6) for _ in range(5)], (2,)))
-    call, work = Caller(problem) if is_compiled else None, workspace(problem, 1)
+    call, work = Caller(problem) if is_compiled else None, generics.workspace(problem, 1)
     for i in 3 * [*range(5)]:
         theta = potentials(problem, rng, i)
-        tables = theta[2 * true_output(problem, i).size :].reshape(-1, 4)
+        tables = theta[2 * generics.true_output(problem, i).size :].reshape(-1, 4)
         tables[:, 0] += np.maximum(tables[:, 1] + tables[:, 2] - tables[:, 0] - tables[:, 3], 0)
         _, score, bound, method = find(problem, i, theta, work, call)
         assert method == "cut"
@@ -142,10 +127,10 @@ def test_attractive_edges_of_two_states_are_cut(is_compiled):
 def test_impossible_parts_are_avoided():
     rng = np.random.default_rng(0)
     problem = with_oracles(make_problem(rng, [random_graph(rng, 5) for _ in range(6)]))
-    work = workspace(problem, 1)
+    work = generics.workspace(problem, 1)
     for i in range(6):
         theta = potentials(problem, rng, i)
-        nodes = theta[: 3 * true_output(problem, i).size].reshape(-1, 3)
+        nodes = theta[: 3 * generics.true_output(problem, i).size].reshape(-1, 3)
         nodes[np.arange(len(nodes)), rng.integers(3, size=len(nodes))] = IMPOSSIBLE
         best = score_all(problem, i, theta).max()
         y, score, bound, _ = find(problem, i, theta, work)
@@ -186,8 +171,8 @@ def objective(problem, w, C):
     n = len(problem.graphs.nodes.starts) - 1
     for i in range(n):
         theta = potentials(problem, None, i, w)
-        truth = score_output(problem, i, theta, true_output(problem, i))
-        augment(problem, i, theta)
+        truth = generics.score_output(problem, i, theta, generics.true_output(problem, i))
+        generics.augment(problem, i, theta)
         total += (score_all(problem, i, theta).max() - truth) / n
     return total + np.dot(w, w) / (2 * n * C)
 
@@ -260,22 +245,22 @@ def test_fractional_outputs_are_consistent_to_the_unit(seed, n_states, ties):
     graphs = [random_graph(rng, size, 2) for size in (1, 4)]
     base = make_problem(rng, graphs, n_states, [EdgeType(0, 0), EdgeType(0, 1), EdgeType(1, 1)], integer=ties)
     problem = with_oracles(base, relaxed=True)
-    work = workspace(problem, 1)
+    work = generics.workspace(problem, 1)
     for i in range(2):
         theta = potentials(problem, rng, i)
         y = np.zeros(theta.size, np.int32)
-        bound = bound_oracle(problem, i, theta, y, work)
+        bound = generics.bound_oracle(problem, i, theta, y, work)
         best = score_all(base, i, theta).max()
         assert best - 1e-9 <= bound <= best + abs(best) + 10
-        assert score_output(problem, i, theta, y) <= bound
-        assert bound - score_output(problem, i, theta, y) <= 1e-2 * (1 + abs(bound))
-        for row in (y, true_output(problem, i)):
+        assert generics.score_output(problem, i, theta, y) <= bound
+        assert bound - generics.score_output(problem, i, theta, y) <= 1e-2 * (1 + abs(bound))
+        for row in (y, generics.true_output(problem, i)):
             assert_local(problem, i, row / UNITS)
             sums = [row[at : at + size].sum(dtype=int) for at, size in node_parts(problem, i)]
             assert set(sums) == {UNITS}
-    truth = np.zeros(part_sizes(base)[1])
-    add_output(base, 1, true_output(base, 1), 1.0, truth)
-    assert np.array_equal(true_output(problem, 1), UNITS * truth)
+    truth = np.zeros(generics.part_sizes(base)[1])
+    generics.add_output(base, 1, generics.true_output(base, 1), 1.0, truth)
+    assert np.array_equal(generics.true_output(problem, 1), UNITS * truth)
 
 
 def node_parts(problem, i):
@@ -306,12 +291,12 @@ def test_over_generating_training_minimises_the_relaxed_loss(frustrated, solver)
 def test_predictions_say_what_is_known_of_them(n_jobs):
     rng = np.random.default_rng(0)
     problem = with_oracles(make_problem(rng, [(np.zeros(3, int), TRIANGLE), grid(12, 12), (np.zeros(2, int), [])]))
-    w = rng.normal(size=new_weights(problem).size)
+    w = rng.normal(size=generics.new_weights(problem).size)
     found = certified_outputs(problem, w, n_jobs)
     assert [prediction.method for prediction in found][::2] == ["elimination"] * 2
     assert found[1].method in ("relaxation", "expansion")
     for i, (output, score, bound, is_exact, _, integrality) in enumerate(found):
-        assert np.isclose(score, score_output(problem, i, potentials(problem, rng, i, w), output))
+        assert np.isclose(score, generics.score_output(problem, i, potentials(problem, rng, i, w), output))
         assert score <= bound
         assert is_exact or 0 <= integrality <= 1
         assert is_exact == np.isclose(score, bound, rtol=1e-9)
@@ -323,7 +308,7 @@ def test_predictions_say_what_is_known_of_them(n_jobs):
 
 def test_other_structures_are_exact():
     problem = toy_chains()
-    w = np.random.default_rng(0).normal(size=new_weights(problem).size)
+    w = np.random.default_rng(0).normal(size=generics.new_weights(problem).size)
     with interpreted():
         assert all(found.is_exact and found.integrality == 1 for found in certified_outputs(problem, w))
         assert known_marginals(problem, w)[1].all()
@@ -334,15 +319,15 @@ def test_relaxed_marginals_maximise_score_and_entropy():
     """The best point in directions that stay in the local polytope is where it is: towards other such points."""
     rng = np.random.default_rng(0)
     problem = with_oracles(make_problem(rng, [random_graph(rng, 4), COMPLETE], (3,), ONE_TYPE))
-    work = workspace(problem, 1)
+    work = generics.workspace(problem, 1)
     for i in range(2):
         theta = potentials(problem, rng, i)
         mu = np.zeros_like(theta)
-        assert not mean_oracle(problem, i, theta, mu, work)
+        assert not generics.mean_oracle(problem, i, theta, mu, work)
         assert_local(problem, i, mu)
         slope = theta - 2 * mu
         other = np.zeros_like(theta)
-        relax_oracle(problem, i, slope, other, work)
+        generics.relax_oracle(problem, i, slope, other, work)
         assert np.dot(slope, other - mu) <= 0.05 * (1 + abs(np.dot(theta, mu)))
 
 
@@ -357,7 +342,7 @@ def test_states_that_are_ruled_out(seed, n_states, integer, share):
     )
     truth = np.eye(n_states, dtype=bool)[problem.graphs.supervision.labels]
     excluded = ~truth & (rng.random(truth.shape) < share)
-    restricted = restrict(problem, exclude_labels(excluded, problem.graphs.nodes.starts))
+    restricted = generics.restrict(problem, exclude_labels(excluded, problem.graphs.nodes.starts))
 
     def is_left(i, y):
         lo = problem.graphs.nodes.starts[i]
@@ -365,6 +350,6 @@ def test_states_that_are_ruled_out(seed, n_states, integer, share):
 
     with interpreted():
         check_structure(restricted, lambda i: [y for y in all_labellings(problem)(i) if is_left(i, y)], seed)
-    work = workspace(restricted, 1)
+    work = generics.workspace(restricted, 1)
     for i in range(2):
         assert is_left(i, find(restricted, i, potentials(restricted, rng, i), work)[0])

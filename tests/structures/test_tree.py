@@ -8,20 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin import BCFW, Status, Tree
+from maxmargin import problem as generics
 from maxmargin.encode.tree_encoder import TreeEncoder, check_trees, excluded_labels, stack_trees
 from maxmargin.losses.smoothing import EVERY
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    exp_oracle,
-    max_marginals,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    score_output,
-    scores,
-    topk_oracle,
-    workspace,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime import interpreted
 from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing import Caller, check_solver, check_structure
@@ -119,14 +109,14 @@ def test_max_marginals_equal_enumeration(is_compiled):
     trees[3] = trees[3]._replace(allowed=[[0], None, [0, 2], None, None])
     problem = make_problem(rng, trees, 3)
     run = Caller(problem) if is_compiled else lambda generic, *args: generic(problem, *args)
-    w = rng.normal(size=new_weights(problem).size)
+    w = rng.normal(size=generics.new_weights(problem).size)
     for i, length in enumerate(np.diff(problem.starts)):
-        theta = np.zeros(part_sizes(problem)[i])
-        scores(problem, w, i, theta)
+        theta = np.zeros(generics.part_sizes(problem)[i])
+        generics.scores(problem, w, i, theta)
         every = list(naive.labellings(length, 3))
-        values = np.array([score_output(problem, i, theta, y) for y in every])
+        values = np.array([generics.score_output(problem, i, theta, y) for y in every])
         out = np.full(theta.size, 7.0)
-        run(max_marginals, i, theta, out, workspace(problem, 1))
+        run(generics.max_marginals, i, theta, out, generics.workspace(problem, 1))
         through = np.where(np.array(every)[:, :, None] == np.arange(3), values[:, None, None], -np.inf).max(axis=0)
         best, is_possible = out[: length * 3].reshape(length, 3), through > IMPOSSIBLE / 2
         assert np.allclose(best[is_possible], through[is_possible])
@@ -141,15 +131,15 @@ def test_edges_with_the_same_features_share_their_parts():
         Tree(rng.normal(size=(6, 3)), star),
         Tree(rng.normal(size=(6, 3)), star, [[0], [1], [0], [1], [-0.0]]),
     )
-    assert part_sizes(make_problem(rng, [plain], 3)).tolist() == [6 * 3 + 9]
-    assert part_sizes(make_problem(rng, [typed], 3)).tolist() == [6 * 3 + 2 * 9]
+    assert generics.part_sizes(make_problem(rng, [plain], 3)).tolist() == [6 * 3 + 9]
+    assert generics.part_sizes(make_problem(rng, [typed], 3)).tolist() == [6 * 3 + 2 * 9]
 
 
 def test_ties_are_broken_towards_low_labels_from_the_root():
     problem = make_problem(np.random.default_rng(0), [Tree(np.eye(3), [(1, 0), (1, 2)])], 4)
-    theta, y = np.zeros(part_sizes(problem)[0]), np.zeros(3, np.int32)
+    theta, y = np.zeros(generics.part_sizes(problem)[0]), np.zeros(3, np.int32)
     theta[[4 + 1, 4 + 3]] = 1.0  # labels 1 and 3 tie at the root
-    max_oracle(problem, 0, theta, y, workspace(problem, 1))
+    generics.max_oracle(problem, 0, theta, y, generics.workspace(problem, 1))
     assert y.tolist() == [0, 1, 0]
 
 
@@ -167,10 +157,10 @@ def test_ten_thousand_nodes_do_not_underflow(shape):
     child = np.arange(1, n)
     parent = {"star": 0 * child, "chain": child - 1, "random": rng.integers(0, child)}[shape]
     problem = make_problem(rng, [Tree(np.ones((n, 1)), np.column_stack([parent, child]))], n_labels, "float32")
-    theta = rng.normal(size=part_sizes(problem)[0]).astype("float32")
+    theta = rng.normal(size=generics.part_sizes(problem)[0]).astype("float32")
     mu, y = np.zeros_like(theta), np.zeros(n, np.int32)
-    log_z = oracle_call(exp_oracle, problem, 0, theta, mu, workspace(problem, 1))
-    best = oracle_call(max_oracle, problem, 0, theta, y, workspace(problem, 1))
+    log_z = oracle_call(generics.exp_oracle, problem, 0, theta, mu, generics.workspace(problem, 1))
+    best = oracle_call(generics.max_oracle, problem, 0, theta, y, generics.workspace(problem, 1))
     assert best <= log_z <= best + n * np.log(n_labels)
     assert np.allclose(mu[: n * n_labels].reshape(n, n_labels).sum(axis=1), 1, atol=1e-3)
     assert np.isclose(mu[n * n_labels :].sum(), n - 1, rtol=1e-3)
@@ -181,7 +171,7 @@ def test_far_apart_potentials_take_the_log_domain():
     problem = make_problem(np.random.default_rng(0), [Tree(np.eye(3), [(1, 0), (1, 2)])], 2, "float32")
     theta = np.array([2000, 0, 0, 0, 0, 2000, 0, -4000, -4000, 0], "float32")
     mu = np.zeros_like(theta)
-    log_z = oracle_call(exp_oracle, problem, 0, theta, mu, workspace(problem, 1))
+    log_z = oracle_call(generics.exp_oracle, problem, 0, theta, mu, generics.workspace(problem, 1))
     assert np.isclose(log_z, 2000 + np.log(2), rtol=1e-6)
     assert np.allclose(mu, [*[0.5] * 6, 1, 0, 0, 1])
 
@@ -190,9 +180,12 @@ def test_topk_of_a_large_tree_is_sorted_and_distinct():
     rng = np.random.default_rng(0)
     child = np.arange(1, 300)
     problem = make_problem(rng, [Tree(np.ones((300, 1)), np.column_stack([rng.integers(0, child), child]))], 8)
-    theta = rng.normal(size=part_sizes(problem)[0])
+    theta = rng.normal(size=generics.part_sizes(problem)[0])
     outputs, values = np.zeros((100, 300), np.int32), np.zeros(100)
-    assert oracle_call(topk_oracle, problem, 0, theta, outputs, values, EVERY, workspace(problem, 100)) == 100
+    assert (
+        oracle_call(generics.topk_oracle, problem, 0, theta, outputs, values, EVERY, generics.workspace(problem, 100))
+        == 100
+    )
     assert (np.diff(values) <= 0).all()
     assert len({tuple(y) for y in outputs}) == 100
 
@@ -243,7 +236,7 @@ def test_a_tree_that_is_a_chain_has_its_labellings():
     rng = np.random.default_rng(0)
     x, w = rng.normal(size=(4, 3)), rng.normal(size=18)
     problem = make_problem(rng, [Tree(x, [(1, 0), (2, 1), (3, 2)])], 3)
-    theta = np.zeros(part_sizes(problem)[0])
-    scores(problem, w, 0, theta)
+    theta = np.zeros(generics.part_sizes(problem)[0])
+    generics.scores(problem, w, 0, theta)
     for y in itertools.product(range(3), repeat=4):
-        assert np.isclose(score_output(problem, 0, theta, np.array(y)), naive.chain_features(x, y, 3) @ w)
+        assert np.isclose(generics.score_output(problem, 0, theta, np.array(y)), naive.chain_features(x, y, 3) @ w)

@@ -13,15 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from maxmargin.encode.inputs.example_checks import (
-    as_labels,
-    check_truths,
-    flatten_labels,
-    join_classes,
-    learn_classes,
-    locate,
-    refuse_unknown,
-)
+from maxmargin.encode.inputs import example_checks
 from maxmargin.problem import AnyProblem, all_true_outputs, restrict
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
@@ -97,7 +89,7 @@ class Annotations(NamedTuple):
         allowed = self.allowed & ~excluded
         is_lost = ~allowed.any(axis=1) | (is_soft & (allowed != self.allowed).any(axis=1))
         if is_lost.any():
-            i, place = locate(int(np.argmax(is_lost)), starts)
+            i, place = example_checks.locate(int(np.argmax(is_lost)), starts)
             raise ValueError(f"y[{i}] leaves no label for node {place}, or a probability to one: {why}.")
         is_left = np.take_along_axis(allowed, self.labels[:, np.newaxis], axis=1)[:, 0]
         return self._replace(allowed=allowed, labels=np.where(is_left, self.labels, np.argmax(allowed, axis=1)))
@@ -161,8 +153,8 @@ def _refuse_neighbours(is_open: np.ndarray, is_soft: np.ndarray, ends: np.ndarra
         is_mixed = is_soft[soft] & is_open[unknown]
         if is_mixed.any():
             first, second = soft[np.argmax(is_mixed)], unknown[np.argmax(is_mixed)]
-            i, place = locate(int(first), starts)
-            _, other = locate(int(second), starts)
+            i, place = example_checks.locate(int(first), starts)
+            _, other = example_checks.locate(int(second), starts)
             raise ValueError(
                 f"y[{i}] has probabilities of the labels at place {place}, but the label at place {other}, which is "
                 "joined to it, is not known or in a set: then what is expected of both is not defined. Give a label, "
@@ -209,16 +201,16 @@ def learn_annotations(
     """
     y = [*y] if isinstance(y, Iterator) else y
     try:
-        flat = flatten_labels(y, lengths, noun, is_stacked=is_stacked)
+        flat = example_checks.flatten_labels(y, lengths, noun, is_stacked=is_stacked)
     except (TypeError, ValueError):
         if not have_partial(y):
             raise
     else:
-        return Annotations(*learn_classes(flat, starts, former))
+        return Annotations(*example_checks.learn_classes(flat, starts, former))
     known = flatten_known(y, lengths, noun, "y", is_stacked=is_stacked)
     names = [*dict.fromkeys(_list_names(known, starts, also or {}))]
     if names or former is not None:
-        classes = join_classes(former, np.unique(as_labels(names, "y")))
+        classes = example_checks.join_classes(former, np.unique(example_checks.as_labels(names, "y")))
     else:
         rows = [len(entry) for entry in known if isinstance(entry, (list, tuple, np.ndarray))]
         if not rows:
@@ -226,7 +218,7 @@ def learn_annotations(
         classes = np.arange(rows[0])
     if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
         is_unknown = [not is_partial(entry) and entry == NO_LABEL for entry in known]
-        refuse_unknown(np.where(is_unknown, NO_LABEL, 0), starts)
+        example_checks.refuse_unknown(np.where(is_unknown, NO_LABEL, 0), starts)
     return read_known(known, classes, starts, "y", noun="row")
 
 
@@ -256,7 +248,7 @@ def flatten_known(known: Any, lengths: np.ndarray, noun: str, name: str, *, is_s
     is_long = is_stacked and hasattr(known, "__len__") and len(known) == lengths.sum() and not isinstance(known, str)
     if is_long and not any(isinstance(entry, (list, tuple, np.ndarray)) for entry in known):
         return [*known]
-    check_truths(known, len(lengths), f"one sequence of labels per {noun} of X", noun, name)
+    example_checks.check_truths(known, len(lengths), f"one sequence of labels per {noun} of X", noun, name)
     flat: list[Any] = []
     for i, (entries, length) in enumerate(zip(known, lengths, strict=True)):
         if entries is None:
@@ -282,7 +274,7 @@ def read_known(known: list[object], classes: np.ndarray, starts: np.ndarray, nam
     shares: np.ndarray | None = None
 
     def fail(t: int, what: str, kind: type[Exception] = ValueError) -> None:
-        i, place = locate(t, starts)
+        i, place = example_checks.locate(t, starts)
         raise kind(f"{name}[{i}] {what} at {noun} {place}.")
 
     for t, entry in enumerate(known):

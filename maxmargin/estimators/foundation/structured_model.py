@@ -15,21 +15,11 @@ from maxmargin.data.sharding import Shards
 from maxmargin.drawings.outcomes import TEXTS, Drawing
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.inputs.file_guard import check_encoder
+from maxmargin.estimators.foundation import fitting
 from maxmargin.estimators.foundation.arguments import TrainingArguments
 from maxmargin.estimators.foundation.convergence import warn_unless_solved
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, document_fit, estimator
-from maxmargin.estimators.foundation.fitting import (
-    Task,
-    as_seed,
-    complete,
-    find_prior,
-    find_start,
-    free_new_weights,
-    prepare,
-    prior_weights,
-    read_held_out,
-    solver_options,
-)
+from maxmargin.estimators.foundation.fitting import Task
 from maxmargin.estimators.foundation.predictor import Predictor
 from maxmargin.estimators.foundation.trainers import Trainer
 from maxmargin.execution.threads import count_threads
@@ -125,7 +115,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         more = {name: value for name, value in options.items() if name not in FitOptions.__annotations__}
         data_dev = {name.removesuffix("_dev"): more.pop(name) for name in [*more] if name.endswith("_dev")}
         checkpoint, X_dev = options.get("checkpoint"), options.get("X_dev")
-        prior = find_prior(self, options.get("prior"))
+        prior = fitting.find_prior(self, options.get("prior"))
         former, client = None if prior is None else prior._encoder, options.get("client")
         if client is not None:
             from maxmargin.estimators.foundation.clustered import prepare_on  # which needs Dask
@@ -136,22 +126,22 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
 
             task = prepare_shards(self, X, y, sample_weight, former, more)
         else:
-            task = prepare(self, X, y, sample_weight, former, **more)
+            task = fitting.prepare(self, X, y, sample_weight, former, **more)
         solver, loss = self._trainer.choose(self, task.like)
         solver = self._trainer.complete(solver, loss, task.weak, task.like)
-        held_out = read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
+        held_out = fitting.read_held_out(self, task.encoder, X_dev, options.get("y_dev"), data_dev)
         n_seen = self.n_seen_ if prior is self else 0
         times = 1 + n_seen / task.n_examples
         if prior is self:
-            task = free_new_weights(task, prior, solver, times)
-        mean = None if prior is None else prior_weights(prior, task)
+            task = fitting.free_new_weights(task, prior, solver, times)
+        mean = None if prior is None else fitting.prior_weights(prior, task)
         result = solver.solve(
             task.problem,
             self.C / times,
             task.sample_weight,
             loss=loss,
             weak=task.weak,
-            start=find_start(self, task) if mean is None else mean,
+            start=fitting.find_start(self, task) if mean is None else mean,
             prior=mean,
             lower=task.lower,
             upper=task.upper,
@@ -159,16 +149,16 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
             max_passes=self.max_passes,
             time_limit=self.time_limit,
             n_jobs=self.n_jobs,
-            random_state=as_seed(self.random_state),
+            random_state=fitting.as_seed(self.random_state),
             verbose=self.verbose,
             callback=options.get("callback"),
             checkpoint=checkpoint,
             held_out=held_out,
-            **solver_options(self),
+            **fitting.solver_options(self),
         )
         result = result.with_weights(task.layout.to_model(result.w))
         n_seen += task.n_examples
-        complete(self, task.encoder, result.trace, result.status, result.certificate, n_seen)
+        fitting.complete(self, task.encoder, result.trace, result.status, result.certificate, n_seen)
         keeps = self.warm_start and not task.is_parted
         self._result = result if keeps else None
         self._truth: Any = all_true_outputs(task.problem).values if keeps else None
@@ -210,7 +200,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
 
     def _encode(self, X: object, y: object, **data: Any) -> Task:
         """The optimization problem of training data."""
-        return prepare(self, X, y, **data)
+        return fitting.prepare(self, X, y, **data)
 
     def _sample_weight(self, sample_weight: ArrayLike | None, problem: AnyProblem, y: object) -> np.ndarray | None:
         return None if sample_weight is None else as_sample_weight(sample_weight, len(part_sizes(problem)))

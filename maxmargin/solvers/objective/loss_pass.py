@@ -6,21 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import clear, copy_into, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, potentials
 from maxmargin.persist.registry import register_state
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    accumulate,
-    add_output,
-    augment,
-    is_beyond_reach,
-    n_examples,
-    score_output,
-    true_output,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.objective.active_sets import best_stored, read_means
 
@@ -112,16 +104,16 @@ def sum_up(values: np.ndarray, weight: np.ndarray, unit: float, gradient: np.nda
 @loop
 def assemble(problem, w, examples, point, regularization, costs, lo, hi, scratch):
     """W += 1/(lambda n) sum_i weight_i B_i (s_i(y_i) - mu_i) over lo:hi; costs[i] = weight_i <cost_i, mu_i>."""
-    scale = 1.0 / (regularization * n_examples(problem))
+    scale = 1.0 / (regularization * generics.n_examples(problem))
     for i in range(lo, hi):
         theta = scratch.theta[: examples.sizes[i]]
         mu = scratch.delta[: examples.sizes[i]]
         read_means(problem, i, point, mu)
         clear(theta)
-        augment(problem, i, theta)
-        cost = score_output(problem, i, theta, true_output(problem, i)) + inner(theta, mu)
+        generics.augment(problem, i, theta)
+        cost = generics.score_output(problem, i, theta, generics.true_output(problem, i)) + inner(theta, mu)
         costs[i] = examples.weight[i] * cost
-        accumulate(problem, w, i, mu, -examples.weight[i] * scale)
+        generics.accumulate(problem, w, i, mu, -examples.weight[i] * scale)
 
 
 @helper
@@ -191,16 +183,16 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
     once more for the sums of the oracle that chose it (`chain_dp`). Exponentials add `unit` for each of their factors,
     one for each part.
     """
-    n = n_examples(problem)
+    n = generics.n_examples(problem)
     values, means, outputs = found.values, found.means, found.outputs
     known, stored = point.means, point.sets
     for i in range(lo, hi):
         theta = scratch.theta[: examples.sizes[i]]
         delta = scratch.delta[: examples.sizes[i]]
-        y_true = true_output(problem, i)
+        y_true = generics.true_output(problem, i)
         true_score = potentials(problem, loss, w, i, theta)
-        values[i, IS_BEYOND_REACH] = is_beyond_reach(theta)
-        least = own = score_output(problem, i, theta, y_true)  # which may cost something where labels are soft
+        values[i, IS_BEYOND_REACH] = generics.is_beyond_reach(theta)
+        least = own = generics.score_output(problem, i, theta, y_true)  # which may cost something where labels are soft
         rival = y_true
         if point.means.values.size > 0:
             values[i, GAP] = -least - inner(
@@ -218,7 +210,7 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
         if rounding.eps > FINE:
             largest = np.float64(largest_potential(theta))
             clear(delta)
-            add_output(problem, i, y_true, 1.0, delta)
+            generics.add_output(problem, i, y_true, 1.0, delta)
             size = largest + size_of_score(theta, delta, largest)
         h, top, mean, slack = attain(loss, problem, i, theta, delta, scratch)
         is_worse = is_below(min(top, h - slack), least)
@@ -228,7 +220,7 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
         if is_worse:
             mean = h
             clear(delta)
-            add_output(problem, i, rival, 1.0, delta)
+            generics.add_output(problem, i, rival, 1.0, delta)
         if outputs.values.size > 0:
             y = outputs.values[outputs.starts[i] : outputs.starts[i + 1]]
             copy_into(y, rival if is_worse else scratch.y[: y.size])
@@ -240,14 +232,14 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
             values[i, N_FACTORS] = size_of_mixture(delta)
         values[i, GAP] += h - slack
         values[i, SLACK] = slack
-        add_output(problem, i, y_true, -1.0, delta)
+        generics.add_output(problem, i, y_true, -1.0, delta)
         if gradient.size > 0 and rounding.is_mixed:
             values[i, COST] = mean - slack - own - inner(theta, delta)
         if gradient.size > 0 and loss.margin:
             clear(theta)
-            augment(problem, i, theta)
-            values[i, COST] += score_output(problem, i, theta, y_true) + inner(theta, delta)
+            generics.augment(problem, i, theta)
+            values[i, COST] += generics.score_output(problem, i, theta, y_true) + inner(theta, delta)
         if means.values.size > 0:
             copy_into(means.values[means.starts[i] : means.starts[i + 1]], delta)
         if gradient.size > 0:
-            accumulate(problem, gradient, i, delta, examples.weight[i] / n)
+            generics.accumulate(problem, gradient, i, delta, examples.weight[i] / n)

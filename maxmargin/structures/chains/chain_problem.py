@@ -22,15 +22,9 @@ from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums, with_gram
 from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
+from maxmargin.structures import labelled_edges
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
 from maxmargin.structures.k_best import k_best
-from maxmargin.structures.labelled_edges import (
-    edge_rows,
-    have_labelled_edges,
-    nodes_and_edges,
-    norm_buffers,
-    score_features,
-)
 from maxmargin.supervision.exclusions import rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
 
@@ -77,12 +71,12 @@ def nodes_and_one_table(problem, i, parts):
     return matrix(parts, 0, length, n_labels), matrix(parts, length * n_labels, n_labels, n_labels)
 
 
-@implements(edge_rows, ChainProblem)
+@implements(labelled_edges.edge_rows, ChainProblem)
 def only_row(problem, i):
     return 0, 1
 
 
-have_labelled_edges(ChainProblem)
+labelled_edges.have_labelled_edges(ChainProblem)
 
 
 @implements(generics.part_sizes, ChainProblem)
@@ -120,7 +114,7 @@ def chain_workspace(problem, n_best):
         theta=aligned((n_parts,), np.float64),
         mu=aligned((n_parts,), np.float64),
         branches=aligned((n_best, 3), np.int64),
-        **norm_buffers(problem),
+        **labelled_edges.norm_buffers(problem),
     )
 
 
@@ -129,7 +123,7 @@ def have_best_paths(*classes: type) -> None:
 
     @implements(generics.scores, *classes)
     def chain_scores(problem, w, i, theta):
-        nodes, edges = score_features(problem, w, i, theta)
+        nodes, edges = labelled_edges.score_features(problem, w, i, theta)
         penalty = matrix(problem.penalty, 0, 1, edges.shape[1])
         for e in range(edges.shape[0]):
             for p in range(edges.shape[1]):
@@ -139,7 +133,7 @@ def have_best_paths(*classes: type) -> None:
 
     @implements(generics.augment, *classes)
     def augment_chain(problem, i, theta):
-        nodes, edges = nodes_and_edges(problem, i, theta)
+        nodes, edges = labelled_edges.nodes_and_edges(problem, i, theta)
         add_costs(problem.supervision, problem.starts[i], nodes)
         if problem.transition_cost.shape[0] > 0:
             for e in range(edges.shape[0]):

@@ -18,16 +18,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows
 from maxmargin.features.layout import layout_of
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    new_weights,
-    part_sizes,
-    prepare,
-    rank,
-    restrict,
-    squared_diameters,
-    true_outputs,
-)
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains import chain_dp, sparse_paths, sparse_sums
 from maxmargin.structures.chains.chain_problem import ChainProblem, add_end_penalties
@@ -87,12 +78,12 @@ def nodes_and_transitions(problem, i, parts):
 
 @implements(generics.true_outputs, SparseChainProblem)
 def true_labellings(problem):
-    return true_outputs(problem.base)
+    return generics.true_outputs(problem.base)
 
 
 @implements(generics.new_weights, SparseChainProblem)
 def new_chain_weights(problem):
-    return new_weights(problem.base)
+    return generics.new_weights(problem.base)
 
 
 @implements(generics.part_sizes, SparseChainProblem)
@@ -102,7 +93,7 @@ def sparse_part_sizes(problem):
 
 @implements(generics.squared_diameters, SparseChainProblem)
 def sparse_squared_diameters(problem):
-    return squared_diameters(problem.base)
+    return generics.squared_diameters(problem.base)
 
 
 @implements(generics.layout, SparseChainProblem)
@@ -112,18 +103,18 @@ def sparse_chain_layout(problem):
 
 @implements(generics.prepare, SparseChainProblem)
 def prepare_sparse_chain(problem, dtype):
-    return in_precision(problem, dtype)._replace(base=prepare(problem.base, dtype))
+    return in_precision(problem, dtype)._replace(base=generics.prepare(problem.base, dtype))
 
 
 @implements(generics.restrict, SparseChainProblem)
 def restrict_sparse_chain(problem, excluded):
-    return problem._replace(base=restrict(problem.base, excluded))
+    return problem._replace(base=generics.restrict(problem.base, excluded))
 
 
 @implements(generics.workspace, SparseChainProblem)
 def sparse_chain_workspace(problem, n_best):
     base, dtype = problem.base, problem.base.penalty.dtype
-    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(base.starts), part_sizes(problem)))
+    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(base.starts), generics.part_sizes(problem)))
     n_labels = len(base.penalty)
     return SparseChainWork(
         sorted_scores=aligned((len(problem.transitions.after),), dtype),
@@ -231,7 +222,7 @@ def topk_sparse_chain(problem, i, theta, outputs, values, level, work):
     best = lacking + chain_dp.highest_of(work.forward, length - 1, n_labels)
     paths = sparse_paths.SparsePaths(n_labels, work.sorted_scores, problem.transitions, work.forward, work.arrivals)
     count = k_best(paths, length, best, outputs, values, level, work.branches)
-    rank(problem, i, theta, outputs, values, count)
+    generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 

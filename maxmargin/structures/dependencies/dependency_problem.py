@@ -11,25 +11,9 @@ from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE, score_output
 from maxmargin.runtime.dispatch import implements
-from maxmargin.structures.dependencies import best_trees, nonprojective, projective  # noqa: F401  (they implement more)
-from maxmargin.structures.dependencies.arc_tables import (
-    NonprojectiveProblem,
-    ProjectiveProblem,
-    draw_heads,
-    find_heads,
-    find_through,
-    start_drawing,
-    sum_trees,
-)
-from maxmargin.structures.dependencies.dependency_parts import (
-    BOTH,
-    best_label,
-    count_words,
-    fill_arcs,
-    join_arc,
-    sum_labels,
-    write_tree,
-)
+from maxmargin.structures.dependencies import arc_tables, best_trees, dependency_parts, nonprojective, projective  # noqa: F401  (they implement more)
+from maxmargin.structures.dependencies.arc_tables import NonprojectiveProblem, ProjectiveProblem
+from maxmargin.structures.dependencies.dependency_parts import BOTH
 from maxmargin.structures.scalar_semirings import LogSums, pick
 
 __all__ = ["NonprojectiveProblem", "ProjectiveProblem"]
@@ -39,38 +23,38 @@ __all__ = ["NonprojectiveProblem", "ProjectiveProblem"]
 def best_tree(problem, i, theta, y, work):
     size = y.size + 1
     arcs = matrix(work.arcs, 0, size, size)
-    fill_arcs(problem, theta, arcs, False)
-    find_heads(problem, arcs, work.heads, work)
-    write_tree(problem, theta, work.heads, y)
+    dependency_parts.fill_arcs(problem, theta, arcs, False)
+    arc_tables.find_heads(problem, arcs, work.heads, work)
+    dependency_parts.write_tree(problem, theta, work.heads, y)
     return score_output(problem, i, theta, y)
 
 
 @implements(generics.max_marginals, *BOTH)
 def dependency_max_marginals(problem, i, theta, out, work):
-    size = count_words(problem, i) + 1
+    size = dependency_parts.count_words(problem, i) + 1
     width = 1 + problem.n_labels
     arcs = matrix(work.arcs, 0, size, size)
     through = matrix(work.through, 0, size, size)
-    fill_arcs(problem, theta, arcs, False)
-    find_through(problem, arcs, through, work)
+    dependency_parts.fill_arcs(problem, theta, arcs, False)
+    arc_tables.find_through(problem, arcs, through, work)
     for m in range(1, size):
         for h in range(size):
             first = ((m - 1) * size + h) * width
             score = IMPOSSIBLE if h == m else max(through[h, m], IMPOSSIBLE)
             out[first] = score
-            _, top = best_label(problem, theta, size - 1, h, m)
+            _, top = dependency_parts.best_label(problem, theta, size - 1, h, m)
             for label in range(problem.n_labels):
                 out[first + 1 + label] = IMPOSSIBLE if h == m else score + theta[first + 1 + label] - top
 
 
 @implements(generics.exp_oracle, *BOTH)
 def sum_dependencies(problem, i, theta, mu, work):
-    size = count_words(problem, i) + 1
+    size = dependency_parts.count_words(problem, i) + 1
     width = 1 + problem.n_labels
     arcs = matrix(work.arcs, 0, size, size)
     means = matrix(work.through, 0, size, size)
-    fill_arcs(problem, theta, arcs, True)
-    log_z = sum_trees(problem, arcs, means, work)
+    dependency_parts.fill_arcs(problem, theta, arcs, True)
+    log_z = arc_tables.sum_trees(problem, arcs, means, work)
     clear(mu)
     for m in range(1, size):
         for h in range(size):
@@ -78,7 +62,7 @@ def sum_dependencies(problem, i, theta, mu, work):
                 first = ((m - 1) * size + h) * width
                 mu[first] = means[h, m]
                 if width > 1:
-                    over_all = sum_labels(problem, theta, size - 1, h, m)
+                    over_all = dependency_parts.sum_labels(problem, theta, size - 1, h, m)
                     for label in range(problem.n_labels):
                         mu[first + 1 + label] = means[h, m] * math.exp(theta[first + 1 + label] - over_all)
     return log_z
@@ -86,12 +70,12 @@ def sum_dependencies(problem, i, theta, mu, work):
 
 @implements(generics.sample_oracle, *BOTH)
 def draw_trees(problem, i, theta, draws, outputs, work):
-    size = count_words(problem, i) + 1
+    size = dependency_parts.count_words(problem, i) + 1
     arcs = matrix(work.arcs, 0, size, size)
-    fill_arcs(problem, theta, arcs, True)
-    start_drawing(problem, arcs, work)
+    dependency_parts.fill_arcs(problem, theta, arcs, True)
+    arc_tables.start_drawing(problem, arcs, work)
     for k in range(outputs.shape[0]):
-        draw_heads(problem, arcs, draws[k], work.heads, work.rest, work)
+        arc_tables.draw_heads(problem, arcs, draws[k], work.heads, work.rest, work)
         for m in range(1, size):
             h = np.int64(work.heads[m - 1])
             label = 0
@@ -100,4 +84,4 @@ def draw_trees(problem, i, theta, draws, outputs, work):
                 for other in range(problem.n_labels):
                     work.options[other] = theta[first + other]
                 label, _ = pick(LogSums(), work.options[: problem.n_labels], work.rest[m - 1])
-            outputs[k, m - 1] = join_arc(problem, h, label)
+            outputs[k, m - 1] = dependency_parts.join_arc(problem, h, label)

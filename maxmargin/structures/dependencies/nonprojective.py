@@ -7,23 +7,14 @@ import math
 from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.dependencies import arc_tables
 from maxmargin.structures.dependencies.arborescence import best_arborescence
-from maxmargin.structures.dependencies.arc_tables import (
-    ROOT,
-    NonprojectiveProblem,
-    draw_heads,
-    fill_weights,
-    find_heads,
-    find_others,
-    find_through,
-    start_drawing,
-    sum_trees,
-)
+from maxmargin.structures.dependencies.arc_tables import ROOT, NonprojectiveProblem
 from maxmargin.structures.dependencies.matrix_tree import eliminate_range, share_all_heads, share_heads
 from maxmargin.structures.scalar_semirings import NEVER, LogSums, Sums, pick
 
 
-@implements(find_heads, NonprojectiveProblem)
+@implements(arc_tables.find_heads, NonprojectiveProblem)
 def find_crossing_heads(problem, arcs, heads, work):
     best_arborescence(arcs, problem.single_root, heads, work.cycles)
 
@@ -48,14 +39,14 @@ def find_without(problem, arcs, m, h, is_forced, work):
         options[head] = arcs[head, m]
         if head != m and (head == h) != is_forced:
             arcs[head, m] = NEVER / size
-    find_heads(problem, arcs, work.heads, work)
+    arc_tables.find_heads(problem, arcs, work.heads, work)
     score = score_heads(problem, arcs, work.heads)
     for head in range(size):
         arcs[head, m] = options[head]
     return score
 
 
-@implements(find_through, NonprojectiveProblem)
+@implements(arc_tables.find_through, NonprojectiveProblem)
 def find_crossing_through(problem, arcs, through, work):
     size = arcs.shape[0]
     for m in range(1, size):
@@ -64,7 +55,7 @@ def find_crossing_through(problem, arcs, through, work):
                 through[h, m] = find_without(problem, arcs, m, h, True, work)
 
 
-@implements(find_others, NonprojectiveProblem)
+@implements(arc_tables.find_others, NonprojectiveProblem)
 def find_other_crossing(problem, arcs, heads, through, work):
     size = arcs.shape[0]
     for m in range(1, size):
@@ -89,11 +80,11 @@ def fill_logs(arcs, weights, top):
             weights[h, m] = arcs[h, m] - top[m] if is_possible else size * (lowest - 1) - 100
 
 
-@implements(sum_trees, NonprojectiveProblem)
+@implements(arc_tables.sum_trees, NonprojectiveProblem)
 def sum_crossing_trees(problem, arcs, means, work):
     size = arcs.shape[0]
     weights = matrix(work.walk.tables, 0, size, size)
-    taken_out = fill_weights(arcs, weights, work.top)
+    taken_out = arc_tables.fill_weights(arcs, weights, work.top)
     log_z = share_all_heads(Sums(), size, problem.single_root, work.walk, means)
     if log_z == NEVER:
         fill_logs(arcs, weights, work.top)
@@ -105,12 +96,12 @@ def sum_crossing_trees(problem, arcs, means, work):
     return taken_out + log_z
 
 
-@implements(start_drawing, NonprojectiveProblem)
+@implements(arc_tables.start_drawing, NonprojectiveProblem)
 def start_drawing_crossing(problem, arcs, work):
     pass
 
 
-@implements(draw_heads, NonprojectiveProblem)
+@implements(arc_tables.draw_heads, NonprojectiveProblem)
 def draw_crossing_heads(problem, arcs, draws, heads, rest, work):
     """Word by word: each head is drawn by its probability, given those before, in O(n^4) for all of them."""
     size = arcs.shape[0]
@@ -118,7 +109,7 @@ def draw_crossing_heads(problem, arcs, draws, heads, rest, work):
     weights = matrix(walk.tables, 0, size, size)
     left = matrix(walk.tables, walk.tables.shape[1], size, size)
     shares = matrix(work.through, 0, size, size)
-    fill_weights(arcs, weights, work.top)
+    arc_tables.fill_weights(arcs, weights, work.top)
     fill_logs(arcs, weights, work.top)
     nothing = size * (weights[:, 1:].min() - 1)
     for m in range(1, size):

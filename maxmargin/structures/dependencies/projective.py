@@ -16,17 +16,8 @@ import math
 
 from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.dependencies.arc_tables import (
-    ROOT,
-    ProjectiveProblem,
-    draw_heads,
-    fill_weights,
-    find_heads,
-    find_others,
-    find_through,
-    start_drawing,
-    sum_trees,
-)
+from maxmargin.structures.dependencies import arc_tables
+from maxmargin.structures.dependencies.arc_tables import ROOT, ProjectiveProblem
 from maxmargin.structures.scalar_semirings import Best, LogSums, Sums, add, has_underflown, one, pick, times, zero
 
 WEIGHTS, LINKED, WHOLE, ABOVE_LINKED, ABOVE_WHOLE, LEVELS = range(6)
@@ -132,7 +123,7 @@ def read_tree(semiring, linked, whole, draws, heads, rest, work):
             n_open += 1
 
 
-@implements(find_heads, ProjectiveProblem)
+@implements(arc_tables.find_heads, ProjectiveProblem)
 def find_projective_heads(problem, arcs, heads, work):
     size = arcs.shape[0]
     linked = table_of(work, LINKED, size)
@@ -141,7 +132,7 @@ def find_projective_heads(problem, arcs, heads, work):
     read_tree(Best(), linked, whole, work.rest, heads, work.rest, work)
 
 
-@implements(find_through, ProjectiveProblem)
+@implements(arc_tables.find_through, ProjectiveProblem)
 def find_projective_through(problem, arcs, through, work):
     size = arcs.shape[0]
     linked = table_of(work, LINKED, size)
@@ -154,12 +145,12 @@ def find_projective_through(problem, arcs, through, work):
             through[h, m] = linked[h, m] + above[h, m]
 
 
-@implements(find_others, ProjectiveProblem)
+@implements(arc_tables.find_others, ProjectiveProblem)
 def find_other_projective(problem, arcs, heads, through, work):
-    find_through(problem, arcs, through, work)
+    arc_tables.find_through(problem, arcs, through, work)
 
 
-@implements(sum_trees, ProjectiveProblem)
+@implements(arc_tables.sum_trees, ProjectiveProblem)
 def sum_projective_trees(problem, arcs, means, work):
     size = arcs.shape[0]
     weights = table_of(work, WEIGHTS, size)
@@ -167,7 +158,7 @@ def sum_projective_trees(problem, arcs, means, work):
     whole = table_of(work, WHOLE, size)
     above = table_of(work, ABOVE_LINKED, size)
     above_whole = table_of(work, ABOVE_WHOLE, size)
-    taken_out = fill_weights(arcs, weights, work.top)
+    taken_out = arc_tables.fill_weights(arcs, weights, work.top)
     total = fill_inside(Sums(), problem, weights, linked, whole)
     if has_underflown(total, size - 1):
         log_z = fill_inside(LogSums(), problem, arcs, linked, whole)
@@ -183,13 +174,13 @@ def sum_projective_trees(problem, arcs, means, work):
     return taken_out + math.log(total)
 
 
-@implements(start_drawing, ProjectiveProblem)
+@implements(arc_tables.start_drawing, ProjectiveProblem)
 def start_drawing_projective(problem, arcs, work):
     size = arcs.shape[0]
     fill_inside(LogSums(), problem, arcs, table_of(work, LINKED, size), table_of(work, WHOLE, size))
 
 
-@implements(draw_heads, ProjectiveProblem)
+@implements(arc_tables.draw_heads, ProjectiveProblem)
 def draw_projective_heads(problem, arcs, draws, heads, rest, work):
     size = arcs.shape[0]
     read_tree(LogSums(), table_of(work, LINKED, size), table_of(work, WHOLE, size), draws, heads, rest, work)

@@ -10,19 +10,6 @@ from typing import Any, NamedTuple
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.problem import (
-    add_output,
-    bound_oracle,
-    exp_oracle,
-    max_oracle,
-    part_sizes,
-    restrict,
-    sample_oracle,
-    score_output,
-    topk_oracle,
-    true_outputs,
-    workspace,
-)
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.reach import Generic
 from maxmargin.supervision.exclusions import exclude_more
@@ -34,7 +21,7 @@ class NoWork(NamedTuple):
 
 def base_workspace(problem: Any, n_best: int) -> Any:
     """The workspace of the base, which is never None."""
-    work = workspace(problem.base, n_best)
+    work = generics.workspace(problem.base, n_best)
     return NoWork() if work is None else work
 
 
@@ -46,45 +33,45 @@ def delegate(cls: type) -> None:
 
 
 def true_outputs_of_base(problem):
-    return true_outputs(problem.base)
+    return generics.true_outputs(problem.base)
 
 
 def restrict_base(problem, excluded):
     """The features of the base are not asked, so that potentials of parts are ruled out here, too."""
     more = exclude_more(problem.excluded, excluded) if isinstance(excluded, Blocks) else problem.excluded
-    return problem._replace(base=restrict(problem.base, excluded), excluded=more)
+    return problem._replace(base=generics.restrict(problem.base, excluded), excluded=more)
 
 
 def part_sizes_of_base(problem):
-    return part_sizes(problem.base)
+    return generics.part_sizes(problem.base)
 
 
 def add_output_of_base(problem, i, y, scale, mu):
-    add_output(problem.base, i, y, scale, mu)
+    generics.add_output(problem.base, i, y, scale, mu)
 
 
 def score_output_of_base(problem, i, theta, y):
-    return score_output(problem.base, i, theta, y)
+    return generics.score_output(problem.base, i, theta, y)
 
 
 def max_of_base(problem, i, theta, y, work):
-    return max_oracle(problem.base, i, theta, y, work.base)
+    return generics.max_oracle(problem.base, i, theta, y, work.base)
 
 
 def bound_of_base(problem, i, theta, y, work):
-    return bound_oracle(problem.base, i, theta, y, work.base)
+    return generics.bound_oracle(problem.base, i, theta, y, work.base)
 
 
 def topk_of_base(problem, i, theta, outputs, values, level, work):
-    return topk_oracle(problem.base, i, theta, outputs, values, level, work.base)
+    return generics.topk_oracle(problem.base, i, theta, outputs, values, level, work.base)
 
 
 def exp_of_base(problem, i, theta, mu, work):
-    return exp_oracle(problem.base, i, theta, mu, work.base)
+    return generics.exp_oracle(problem.base, i, theta, mu, work.base)
 
 
 def draw_of_base(problem, i, theta, draws, outputs, work):
-    sample_oracle(problem.base, i, theta, draws, outputs, work.base)
+    generics.sample_oracle(problem.base, i, theta, draws, outputs, work.base)
 
 
 _OF_BASE: dict[Generic, Callable] = {

@@ -22,21 +22,7 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.features import layout_of
-from maxmargin.problem import (
-    IMPOSSIBLE,
-    AnyProblem,
-    add_output,
-    augment,
-    bound_oracle,
-    max_oracle,
-    new_weights,
-    part_sizes,
-    restrict,
-    score_output,
-    scores,
-    spread,
-    squared_norm,
-)
+from maxmargin.problem import IMPOSSIBLE, AnyProblem
 from maxmargin.runtime.dispatch import generic, helper, implements
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import Arcs
@@ -120,7 +106,7 @@ def make_groups(base: AnyProblem, groups: Sequence[Sequence[Group]]) -> Groups:
         node=node,
         state=state,
         part=np.concatenate([np.zeros(0), *part]).astype(np.int64),
-        cost=np.array([group.cost for some in groups for group in some], new_weights(base).dtype),
+        cost=np.array([group.cost for some in groups for group in some], generics.new_weights(base).dtype),
     )
 
 
@@ -170,12 +156,12 @@ def count_sides(problem, i, node):
 
 @implements(find_bound, LoopyProblem)
 def find_bound_by_search(problem, i, theta, y, work):
-    return bound_oracle(problem, i, theta, y, work)
+    return generics.bound_oracle(problem, i, theta, y, work)
 
 
 @implements(find_bound, EliminationProblem, GraphCutProblem)
 def find_maximum(problem, i, theta, y, work):
-    return max_oracle(problem, i, theta, y, work)
+    return generics.max_oracle(problem, i, theta, y, work)
 
 
 # --- generics -------------------------------------------------------------------------------------------------------
@@ -185,12 +171,12 @@ implements(generics.true_outputs, *ALL)(true_outputs_of_base)
 
 @implements(generics.new_weights, *ALL)
 def new_group_weights(problem):
-    return new_weights(problem.base)
+    return generics.new_weights(problem.base)
 
 
 @implements(generics.part_sizes, *ALL)
 def group_part_sizes(problem):
-    return part_sizes(problem.base) + np.diff(problem.groups.starts)
+    return generics.part_sizes(problem.base) + np.diff(problem.groups.starts)
 
 
 @implements(generics.layout, *ALL)
@@ -200,7 +186,7 @@ def group_layout(problem):
 
 @implements(generics.restrict, *ALL)
 def restrict_groups(problem, excluded):
-    return problem._replace(base=restrict(problem.base, excluded))
+    return problem._replace(base=generics.restrict(problem.base, excluded))
 
 
 restrict_groups.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
@@ -208,12 +194,12 @@ restrict_groups.asks_base = True  # type: ignore[attr-defined]  # so that `suppo
 
 @implements(generics.workspace, CoverProblem, CoveredProblem)
 def group_workspace(problem, n_best):
-    groups, dtype = problem.groups, new_weights(problem.base).dtype
+    groups, dtype = problem.groups, generics.new_weights(problem.base).dtype
     truth = generics.all_true_outputs(problem)
     n_nodes = np.diff(truth.starts).max()
     return CoverWork(
         base=base_workspace(problem, n_best),
-        theta=aligned((part_sizes(problem.base).max(),), dtype),
+        theta=aligned((generics.part_sizes(problem.base).max(),), dtype),
         y=aligned((n_nodes,), np.int32),
         price=aligned((np.diff(groups.first[groups.starts]).max(),), np.float64),
         bounds=aligned((2**MOST_GROUPS,), np.float64),
@@ -244,7 +230,7 @@ def is_covered(groups, g, y):
 @implements(generics.scores, *WITH_COSTS)
 def cover_scores(problem, w, i, theta):
     parts = parts_of_base(problem, i, theta)
-    scores(problem.base, w, i, parts)
+    generics.scores(problem.base, w, i, parts)
     for p in range(parts.size, theta.size):
         theta[p] = 0
 
@@ -252,25 +238,25 @@ def cover_scores(problem, w, i, theta):
 @implements(generics.scores, CoveredProblem)
 def covered_scores(problem, w, i, theta):
     parts = parts_of_base(problem, i, theta)
-    scores(problem.base, w, i, parts)
+    generics.scores(problem.base, w, i, parts)
     for p in range(parts.size, theta.size):
         theta[p] = IMPOSSIBLE
 
 
 @implements(generics.spread, *ALL)
 def spread_groups(problem, w, i, delta, scale):
-    spread(problem.base, w, i, parts_of_base(problem, i, delta), scale)
+    generics.spread(problem.base, w, i, parts_of_base(problem, i, delta), scale)
 
 
 @implements(generics.squared_norm, *ALL)
 def group_squared_norm(problem, i, delta, work):
-    return squared_norm(problem.base, i, parts_of_base(problem, i, delta), work.base)
+    return generics.squared_norm(problem.base, i, parts_of_base(problem, i, delta), work.base)
 
 
 @implements(generics.augment, *ALL)
 def augment_groups(problem, i, theta):
     parts = parts_of_base(problem, i, theta)
-    augment(problem.base, i, parts)
+    generics.augment(problem.base, i, parts)
     for g in range(problem.groups.starts[i], problem.groups.starts[i + 1]):
         theta[parts.size + g - problem.groups.starts[i]] += problem.groups.cost[g]
 
@@ -279,7 +265,7 @@ def augment_groups(problem, i, theta):
 def add_group_output(problem, i, y, scale, mu):
     groups = problem.groups
     parts = parts_of_base(problem, i, mu)
-    add_output(problem.base, i, y, scale, parts)
+    generics.add_output(problem.base, i, y, scale, parts)
     for g in range(groups.starts[i], groups.starts[i + 1]):
         if not is_covered(groups, g, y):
             mu[parts.size + g - groups.starts[i]] += scale
@@ -289,7 +275,7 @@ def add_group_output(problem, i, y, scale, mu):
 def score_group_output(problem, i, theta, y):
     groups = problem.groups
     parts = parts_of_base(problem, i, theta)
-    total = score_output(problem.base, i, parts, y)
+    total = generics.score_output(problem.base, i, parts, y)
     for g in range(groups.starts[i], groups.starts[i + 1]):
         if not is_covered(groups, g, y):
             total += theta[parts.size + g - groups.starts[i]]

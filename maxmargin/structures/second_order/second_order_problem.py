@@ -18,22 +18,6 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import ConstantFeatures, join_layouts, layout_of_rows, squared_sums
 from maxmargin.features.layout import layout_of
-from maxmargin.problem import (
-    add_output,
-    augment,
-    new_weights,
-    part_sizes,
-    prepare,
-    rank,
-    restrict,
-    score_output,
-    scores,
-    spread,
-    squared_diameters,
-    squared_norm,
-    true_outputs,
-    workspace,
-)
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.k_best import k_best
@@ -89,23 +73,23 @@ def trigram_weights(problem, w):
 
 @implements(generics.true_outputs, SecondOrderProblem)
 def true_labellings(problem):
-    return true_outputs(problem.base)
+    return generics.true_outputs(problem.base)
 
 
 @implements(generics.new_weights, SecondOrderProblem)
 def new_second_order_weights(problem):
-    return np.zeros(problem.n_base_weights + len(problem.contexts.after), new_weights(problem.base).dtype)
+    return np.zeros(problem.n_base_weights + len(problem.contexts.after), generics.new_weights(problem.base).dtype)
 
 
 @implements(generics.part_sizes, SecondOrderProblem)
 def second_order_part_sizes(problem):
-    return part_sizes(problem.base) + len(problem.contexts.after)
+    return generics.part_sizes(problem.base) + len(problem.contexts.after)
 
 
 @implements(generics.squared_diameters, SecondOrderProblem)
 def second_order_squared_diameters(problem):
     n_trigrams = sp.csr_array(np.maximum(np.diff(problem.base.starts)[:, np.newaxis] - 2, 0))
-    return squared_diameters(problem.base) + 2 * squared_sums(ConstantFeatures(), n_trigrams)
+    return generics.squared_diameters(problem.base) + 2 * squared_sums(ConstantFeatures(), n_trigrams)
 
 
 @implements(generics.layout, SecondOrderProblem)
@@ -115,20 +99,22 @@ def second_order_layout(problem):
 
 @implements(generics.prepare, SecondOrderProblem)
 def prepare_second_order(problem, dtype):
-    return in_precision(problem, dtype)._replace(base=prepare(problem.base, dtype))
+    return in_precision(problem, dtype)._replace(base=generics.prepare(problem.base, dtype))
 
 
 @implements(generics.restrict, SecondOrderProblem)
 def restrict_second_order(problem, excluded):
-    return problem._replace(base=restrict(problem.base, excluded))
+    return problem._replace(base=generics.restrict(problem.base, excluded))
 
 
 @implements(generics.workspace, SecondOrderProblem)
 def second_order_workspace(problem, n_best):
-    dtype = new_weights(problem.base).dtype
-    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.base.starts), part_sizes(problem)))
+    dtype = generics.new_weights(problem.base).dtype
+    longest, n_parts = (
+        int(sizes.max(initial=0)) for sizes in (np.diff(problem.base.starts), generics.part_sizes(problem))
+    )
     return SecondOrderWork(
-        base=workspace(problem.base, 1),
+        base=generics.workspace(problem.base, 1),
         sums=state_sums.new_state_sums(longest, problem.contexts, dtype),
         precise=state_sums.new_state_sums(longest, problem.contexts, np.float64),
         theta=aligned((n_parts,), np.float64),
@@ -139,30 +125,30 @@ def second_order_workspace(problem, n_best):
 
 @implements(generics.scores, SecondOrderProblem)
 def second_order_scores(problem, w, i, theta):
-    scores(problem.base, w, i, theta)
+    generics.scores(problem.base, w, i, theta)
     copy_into(trigrams_of(problem, i, theta), trigram_weights(problem, w))
 
 
 @implements(generics.spread, SecondOrderProblem)
 def spread_second_order(problem, w, i, delta, scale):
-    spread(problem.base, w, i, delta, scale)
+    generics.spread(problem.base, w, i, delta, scale)
     add_scaled(trigram_weights(problem, w), trigrams_of(problem, i, delta), scale)
 
 
 @implements(generics.squared_norm, SecondOrderProblem)
 def second_order_squared_norm(problem, i, delta, work):
     trigrams = trigrams_of(problem, i, delta)
-    return squared_norm(problem.base, i, delta, work.base) + inner(trigrams, trigrams)
+    return generics.squared_norm(problem.base, i, delta, work.base) + inner(trigrams, trigrams)
 
 
 @implements(generics.augment, SecondOrderProblem)
 def augment_second_order(problem, i, theta):
-    augment(problem.base, i, theta)
+    generics.augment(problem.base, i, theta)
 
 
 @implements(generics.add_output, SecondOrderProblem)
 def add_labelling(problem, i, y, scale, mu):
-    add_output(problem.base, i, y, scale, mu)
+    generics.add_output(problem.base, i, y, scale, mu)
     trigrams = trigrams_of(problem, i, mu)
     for t in range(2, y.size):
         q = find_trigram(problem.contexts, y[t - 2], y[t - 1], y[t])
@@ -173,7 +159,7 @@ def add_labelling(problem, i, y, scale, mu):
 @implements(generics.score_output, SecondOrderProblem)
 def score_labelling(problem, i, theta, y):
     trigrams = trigrams_of(problem, i, theta)
-    total = score_output(problem.base, i, theta, y)
+    total = generics.score_output(problem.base, i, theta, y)
     for t in range(2, y.size):
         q = find_trigram(problem.contexts, y[t - 2], y[t - 1], y[t])
         if q >= 0:
@@ -204,7 +190,7 @@ def topk_second_order(problem, i, theta, outputs, values, level, work):
     paths = state_paths.StatePaths(n_labels, problem.contexts, work.sums.states)
     count = k_best(paths, length, best, outputs, values, level, work.branches)
     state_paths.write_labels(problem.contexts, width, outputs, count)
-    rank(problem, i, theta, outputs, values, count)
+    generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 

@@ -15,15 +15,8 @@ from maxmargin.problem import IMPOSSIBLE, rank, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, k_best, offer, take
 from maxmargin.structures.scalar_semirings import NEVER, Best, LogSums, pick
-from maxmargin.structures.segments.segment_dp import (
-    SegmentTables,
-    last_potential,
-    lengths_from,
-    lengths_to,
-    new_tables,
-    run_backward_step,
-    run_forward,
-)
+from maxmargin.structures.segments import segment_dp
+from maxmargin.structures.segments.segment_dp import SegmentTables
 from maxmargin.structures.segments.segment_parts import ListedSegments, SegmentProblem, count_rows, split_parts
 from maxmargin.structures.segments.segment_windows import count_lengths, highest_value
 
@@ -51,7 +44,7 @@ def segment_workspace(problem, n_best):
     n_labels, dtype = len(problem.limits), problem.penalty.dtype
     longest, longest_example = int(problem.limits.max()), int(np.diff(problem.starts).max(initial=0))
     return SegmentWork(
-        tables=new_tables(longest_example, n_labels, longest),
+        tables=segment_dp.new_tables(longest_example, n_labels, longest),
         counts=aligned((n_labels, longest), np.float64),
         pair_counts=aligned((n_labels, n_labels), np.float64),
         shares=aligned((2, n_labels), np.float64),
@@ -90,8 +83,8 @@ def find_best(problem, i, theta, y, end, tables):
     best_begin = end - 1
     best_label = 0
     for label in range(problem.limits.size):
-        row = lengths_to(problem, i, listed, label, end, tables)
-        onward = onward_potential(tables, y, end, label) + last_potential(problem, rows, end, label)
+        row = segment_dp.lengths_to(problem, i, listed, label, end, tables)
+        onward = onward_potential(tables, y, end, label) + segment_dp.last_potential(problem, rows, end, label)
         onward += tables.sums[label, end]
         for begin in range(tables.reach[label, end], end):
             score = tables.opened.values[label, begin] + tables.reversed_lengths.logs[row, longest - end + begin]
@@ -112,7 +105,7 @@ def write_segment(problem, y, begin, end, label):
 
 @implements(generics.max_oracle, SegmentProblem)
 def best_segmentation(problem, i, theta, y, work):
-    run_forward(Best(), problem, i, theta, work.tables)
+    segment_dp.run_forward(Best(), problem, i, theta, work.tables)
     end = y.size
     while end > 0:
         _, begin, label = find_best(problem, i, theta, y, end, work.tables)
@@ -139,8 +132,8 @@ def branch_off_segment(choices, y, s, branches):
     longest = tables.reversed_lengths.logs.shape[1]
     best, best_begin, best_label = find_best(problem, i, theta, y, end, tables)
     for label in range(n_labels):
-        row = lengths_to(problem, i, listed, label, end, tables)
-        onward = onward_potential(tables, y, end, label) + last_potential(problem, rows, end, label)
+        row = segment_dp.lengths_to(problem, i, listed, label, end, tables)
+        onward = onward_potential(tables, y, end, label) + segment_dp.last_potential(problem, rows, end, label)
         onward += tables.sums[label, end]
         for begin in range(tables.reach[label, end], end):
             if label != best_label or begin != best_begin:
@@ -151,7 +144,7 @@ def branch_off_segment(choices, y, s, branches):
 
 @implements(generics.topk_oracle, SegmentProblem)
 def topk_segmentations(problem, i, theta, outputs, values, level, work):
-    best = run_forward(Best(), problem, i, theta, work.tables)
+    best = segment_dp.run_forward(Best(), problem, i, theta, work.tables)
     choices = Cuts(problem, i, theta, work.tables)
     count = k_best(choices, outputs.shape[1], best, outputs, values, level, work.branches)
     rank(problem, i, theta, outputs, values, count)
@@ -167,7 +160,7 @@ def score_listed(problem, i, k, label, rows, listed, tables):
         return NEVER
     score = tables.arrived[begin, label] + rows[begin, label] + listed[k, label]
     score += tables.sums[label, end] - tables.sums[label, begin + 1] + tables.lengths.logs[label, end - begin - 1]
-    return score + last_potential(problem, rows, end, label) + tables.rest[end, label]
+    return score + segment_dp.last_potential(problem, rows, end, label) + tables.rest[end, label]
 
 
 @implements(generics.max_marginals, SegmentProblem)
@@ -176,9 +169,9 @@ def segment_max_marginals(problem, i, theta, out, work):
     rows, listed, _, _ = split_parts(problem, i, theta)
     best, best_listed, _, _ = split_parts(problem, i, out)
     n_labels = problem.limits.size
-    run_forward(Best(), problem, i, theta, tables)
+    segment_dp.run_forward(Best(), problem, i, theta, tables)
     for p in range(rows.shape[0], 0, -1):
-        run_backward_step(Best(), problem, i, rows, listed, p, tables)
+        segment_dp.run_backward_step(Best(), problem, i, rows, listed, p, tables)
     for label in range(n_labels):
         cover_rows(problem, i, rows, listed, label, work)
         for t in range(rows.shape[0]):
@@ -205,7 +198,7 @@ def cover_rows(problem, i, rows, listed, label, work):
         for t in range(length):
             cover[k, t] = NEVER
     for end in range(2, length + 1):
-        row = lengths_to(problem, i, listed, label, end, tables)
+        row = segment_dp.lengths_to(problem, i, listed, label, end, tables)
         for begin in range(tables.reach[label, end], end - 1):
             score = tables.opened.values[label, begin] + tables.reversed_lengths.logs[row, longest - end + begin]
             score += tables.closed.values[label, end]
@@ -231,19 +224,19 @@ def sum_segmentations(problem, i, theta, mu, work):
     means, listed_means, lengths, pairs = split_parts(problem, i, mu)
     n_labels = problem.limits.size
     length = rows.shape[0]
-    log_z = run_forward(LogSums(), problem, i, theta, tables)
+    log_z = segment_dp.run_forward(LogSums(), problem, i, theta, tables)
     clear(mu)
     for label in range(n_labels):
         clear(work.counts[label])
         clear(work.pair_counts[label])
     for p in range(length, 0, -1):
-        run_backward_step(LogSums(), problem, i, rows, listed, p, tables)
+        segment_dp.run_backward_step(LogSums(), problem, i, rows, listed, p, tables)
         for label in range(n_labels):
             begun = tables.begun[p - 1, label]
             share = as_share(tables.arrived[p - 1, label] + begun, log_z)
             means[p - 1, label] = share
             if share > 0:
-                row = lengths_from(problem, i, listed, label, p - 1, tables)
+                row = segment_dp.lengths_from(problem, i, listed, label, p - 1, tables)
                 hi = min(tables.stop[label], p - 1 + problem.limits[label]) + 1
                 value = begun - rows[p - 1, label] + tables.sums[label, p]
                 count_lengths(tables.closed, label, p, hi, tables.lengths, row, value, share, work.counts)
@@ -302,7 +295,7 @@ def draw_segmentations(problem, i, theta, draws, outputs, work):
     _, listed, _, _ = split_parts(problem, i, theta)
     n_labels = problem.limits.size
     longest = tables.reversed_lengths.logs.shape[1]
-    run_forward(LogSums(), problem, i, theta, tables)
+    segment_dp.run_forward(LogSums(), problem, i, theta, tables)
     for k in range(outputs.shape[0]):
         y = outputs[k]
         end = count_rows(problem, i)
@@ -310,7 +303,7 @@ def draw_segmentations(problem, i, theta, draws, outputs, work):
             for label in range(n_labels):
                 work.options[label] = tables.ended[end, label] + onward_potential(tables, y, end, label)
             label, left = pick(LogSums(), work.options[:n_labels], draws[k, end - 1])
-            row = lengths_to(problem, i, listed, label, end, tables)
+            row = segment_dp.lengths_to(problem, i, listed, label, end, tables)
             first = tables.reach[label, end]
             for begin in range(first, end):
                 length = tables.reversed_lengths.logs[row, longest - end + begin]

@@ -12,6 +12,7 @@ from maxmargin.arrays.vectors import first_best
 from maxmargin.problem import IMPOSSIBLE, max_marginals, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.scalar_semirings import Best, LogSums, Sums, has_underflown
+from maxmargin.structures.spans import span_parts
 from maxmargin.structures.spans.chart import (
     fill_inside,
     fill_outside,
@@ -20,14 +21,7 @@ from maxmargin.structures.spans.chart import (
     read_tree,
     scale_scores,
 )
-from maxmargin.structures.spans.span_parts import (
-    SpanProblem,
-    SpanSupervision,
-    bare_part,
-    count_words,
-    no_signs,
-    span_number,
-)
+from maxmargin.structures.spans.span_parts import SpanProblem, SpanSupervision, no_signs
 from maxmargin.structures.splitting import FORBIDDEN, find_runner_up, obey_rule, split_best
 
 __all__ = ["SpanProblem", "SpanSupervision", "no_signs"]
@@ -37,7 +31,7 @@ implements(generics.topk_oracle, SpanProblem)(split_best)
 
 @implements(generics.max_oracle, SpanProblem)
 def best_tree(problem, i, theta, y, work):
-    n_words = count_words(problem, i)
+    n_words = span_parts.count_words(problem, i)
     fill_scores(Best(), problem, theta, n_words, work)
     fill_inside(Best(), n_words, work)
     read_tree(Best(), problem, theta, n_words, work.draws, y, work)
@@ -46,7 +40,7 @@ def best_tree(problem, i, theta, y, work):
 
 @implements(generics.max_marginals, SpanProblem)
 def span_max_marginals(problem, i, theta, out, work):
-    n_words = count_words(problem, i)
+    n_words = span_parts.count_words(problem, i)
     fill_scores(Best(), problem, theta, n_words, work)
     fill_inside(Best(), n_words, work)
     fill_outside(Best(), n_words, work)
@@ -57,7 +51,7 @@ def span_max_marginals(problem, i, theta, out, work):
 
 @implements(generics.exp_oracle, SpanProblem)
 def sum_trees(problem, i, theta, mu, work):
-    n_words = count_words(problem, i)
+    n_words = span_parts.count_words(problem, i)
     weights = work.through[: theta.size]
     top = np.float64(theta.max())
     for p in range(theta.size):
@@ -88,7 +82,7 @@ def sum_safely(problem, theta, mu, n_words, work):
 
 @implements(generics.sample_oracle, SpanProblem)
 def draw_trees(problem, i, theta, draws, outputs, work):
-    n_words = count_words(problem, i)
+    n_words = span_parts.count_words(problem, i)
     fill_scores(LogSums(), problem, theta, n_words, work)
     fill_inside(LogSums(), n_words, work)
     for k in range(outputs.shape[0]):
@@ -111,17 +105,17 @@ def obey_span(problem, i, place, choice, is_forced, theta):
     if not is_forced:
         theta[choice] = FORBIDDEN
         return
-    n_words = count_words(problem, i)
-    first_bare = bare_part(problem, n_words, 0)
+    n_words = span_parts.count_words(problem, i)
+    first_bare = span_parts.bare_part(problem, n_words, 0)
     span = choice // problem.n_labels if choice < first_bare else choice - first_bare
     begin = 0
-    while span_number(n_words, begin, n_words) < span:
+    while span_parts.span_number(n_words, begin, n_words) < span:
         begin += 1
-    end = span - span_number(n_words, begin, begin + 1) + begin + 1
+    end = span - span_parts.span_number(n_words, begin, begin + 1) + begin + 1
     for lo in range(n_words):
         for hi in range(lo + 1, n_words + 1):
             if (lo == begin and hi == end) or crosses(lo, hi, begin, end):
-                other = span_number(n_words, lo, hi)
+                other = span_parts.span_number(n_words, lo, hi)
                 for p in range(other * problem.n_labels, (other + 1) * problem.n_labels):
                     if p != choice:
                         theta[p] = FORBIDDEN

@@ -21,15 +21,8 @@ from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums
 from maxmargin.problem import IMPOSSIBLE, rank
 from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures import labelled_edges
 from maxmargin.structures.k_best import k_best
-from maxmargin.structures.labelled_edges import (
-    edge_rows,
-    have_labelled_edges,
-    nodes_and_edges,
-    nodes_and_tables,
-    norm_buffers,
-    score_features,
-)
 from maxmargin.structures.trees import tree_dp, tree_sums
 from maxmargin.structures.trees.tree_dp import Forest
 from maxmargin.supervision.exclusions import rule_out
@@ -77,12 +70,12 @@ def forest_of(problem, i):
     return Forest(problem.parent[lo:hi], problem.kind[lo:hi], problem.order[lo:hi])
 
 
-@implements(edge_rows, TreeProblem)
+@implements(labelled_edges.edge_rows, TreeProblem)
 def kind_rows(problem, i):
     return problem.kind_starts[i], problem.kind_starts[i + 1]
 
 
-have_labelled_edges(TreeProblem)
+labelled_edges.have_labelled_edges(TreeProblem)
 
 
 @implements(generics.part_sizes, TreeProblem)
@@ -118,19 +111,19 @@ def tree_workspace(problem, n_best):
         factors=factors,
         extents=aligned((most_kinds, 2), dtype),
         branches=aligned((n_best, 3), np.int64),
-        **norm_buffers(problem),
+        **labelled_edges.norm_buffers(problem),
     )
 
 
 @implements(generics.scores, TreeProblem)
 def tree_scores(problem, w, i, theta):
-    score_features(problem, w, i, theta)
+    labelled_edges.score_features(problem, w, i, theta)
     rule_out(problem.excluded, i, theta)
 
 
 @implements(generics.augment, TreeProblem)
 def augment_tree(problem, i, theta):
-    nodes, kinds = nodes_and_edges(problem, i, theta)
+    nodes, kinds = labelled_edges.nodes_and_edges(problem, i, theta)
     add_costs(problem.supervision, problem.starts[i], nodes)
     if problem.kind_cost.shape[0] > 0:
         for k in range(kinds.shape[0]):
@@ -140,7 +133,7 @@ def augment_tree(problem, i, theta):
 
 @implements(generics.add_output, TreeProblem)
 def add_labelling(problem, i, y, scale, mu):
-    nodes, pairs = nodes_and_tables(problem, i, mu)
+    nodes, pairs = labelled_edges.nodes_and_tables(problem, i, mu)
     lo = problem.starts[i]
     n_labels = nodes.shape[1]
     for t in range(nodes.shape[0]):
@@ -152,7 +145,7 @@ def add_labelling(problem, i, y, scale, mu):
 
 @implements(generics.score_output, TreeProblem)
 def score_labelling(problem, i, theta, y):
-    nodes, pairs = nodes_and_tables(problem, i, theta)
+    nodes, pairs = labelled_edges.nodes_and_tables(problem, i, theta)
     lo = problem.starts[i]
     n_labels = nodes.shape[1]
     total = 0.0
@@ -167,7 +160,7 @@ def score_labelling(problem, i, theta, y):
 @helper
 def best_scores(problem, i, theta, work):
     """Run max-product; return the potentials of edges, the forest, the best scores of subtrees, and what these lack."""
-    nodes, pairs = nodes_and_tables(problem, i, theta)
+    nodes, pairs = labelled_edges.nodes_and_tables(problem, i, theta)
     for k in range(nodes.size):
         work.belief[k] = theta[k]
     forest = forest_of(problem, i)
@@ -194,8 +187,8 @@ def topk_tree(problem, i, theta, outputs, values, level, work):
 
 @implements(generics.exp_oracle, TreeProblem)
 def exp_tree(problem, i, theta, mu, work):
-    nodes, pairs = nodes_and_tables(problem, i, theta)
-    means, counts = nodes_and_tables(problem, i, mu)
+    nodes, pairs = labelled_edges.nodes_and_tables(problem, i, theta)
+    means, counts = labelled_edges.nodes_and_tables(problem, i, mu)
     forest = forest_of(problem, i)
     belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
     return tree_sums.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
@@ -204,5 +197,5 @@ def exp_tree(problem, i, theta, mu, work):
 @implements(generics.max_marginals, TreeProblem)
 def tree_max_marginals(problem, i, theta, out, work):
     pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
-    best, _ = nodes_and_tables(problem, i, out)
+    best, _ = labelled_edges.nodes_and_tables(problem, i, out)
     tree_dp.max_marginals(pairs, forest, belief, work.message, lacking, best)

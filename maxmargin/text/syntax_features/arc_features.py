@@ -11,14 +11,8 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist.registry import register
 from maxmargin.text.sentence_files.conllu import Sentence
-from maxmargin.text.syntax_features.word_pairs import (
-    Field,
-    FoundNames,
-    PairFeatures,
-    WordPairs,
-    bin_distances,
-    number_columns,
-)
+from maxmargin.text.syntax_features import word_pairs
+from maxmargin.text.syntax_features.word_pairs import Field, FoundNames, PairFeatures, WordPairs
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.tokens import Token, as_sentences
 
@@ -126,8 +120,8 @@ class WordArcs(WordPairs):
         first = np.repeat(starts_of(lengths + 3)[:-1], n_rows) + 1  # where the root of each sentence is, after a start
         h, m = (first + head)[arcs], (first + word + 1)[arcs]
         direction = Field((distance[arcs] > 0).astype(np.int64), ["<", ">"])
-        found = FoundNames(columns, (direction, bin_distances(distance[arcs], "<>")), arcs)
-        texts = number_columns(sentences, ("<start>", "<root>"), ("<end>",))
+        found = FoundNames(columns, (direction, word_pairs.bin_distances(distance[arcs], "<>")), arcs)
+        texts = word_pairs.number_columns(sentences, ("<start>", "<root>"), ("<end>",))
         fields = {"hw": texts[0].at(h), "mw": texts[0].at(m)}
         for template in WORD_TEMPLATES:
             found.add(template, fields)

@@ -10,14 +10,8 @@ import numpy as np
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.parameters import has_parameters
 from maxmargin.persist.registry import register
-from maxmargin.text.syntax_features.word_pairs import (
-    Field,
-    FoundNames,
-    PairFeatures,
-    WordPairs,
-    bin_distances,
-    number_columns,
-)
+from maxmargin.text.syntax_features import word_pairs
+from maxmargin.text.syntax_features.word_pairs import Field, FoundNames, PairFeatures, WordPairs
 from maxmargin.text.token_features.named_features import FeatureColumns
 from maxmargin.text.token_features.tokens import Token, as_sentences
 
@@ -100,11 +94,11 @@ class WordSpans(WordPairs):
         first = np.repeat(starts_of(lengths + 4)[:-1], n_rows) + 2  # where the words of each sentence start
         f, e = first + begin, first + last
         size = last - begin + 1
-        distance = bin_distances(size)
+        distance = word_pairs.bin_distances(size)
         distance = Field(distance.numbers, [f" {name}" for name in distance.strings])
         found = FoundNames(columns, (Field(np.zeros_like(size), [""]), distance), np.arange(len(rows)))
         found.look_up("span", [], found.all)
-        texts = number_columns(sentences, ("<start>",) * 2, ("<end>",) * 2)
+        texts = word_pairs.number_columns(sentences, ("<start>",) * 2, ("<end>",) * 2)
         words = texts[0]
         fields = {"fw": words.at(f), "lw": words.at(e), "bw": words.at(f - 1), "aw": words.at(e + 1)}
         for template in WORD_TEMPLATES:

@@ -5,18 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from maxmargin.text.token_features import sources
 from maxmargin.text.token_features.remembered import ValuesOf
-from maxmargin.text.token_features.sources import (
-    Code,
-    Feature,
-    Options,
-    Properties,
-    Property,
-    Rows,
-    Source,
-    affixes_by,
-    beside,
-)
+from maxmargin.text.token_features.sources import Code, Feature, Options, Properties, Property, Rows, Source
 from maxmargin.text.token_features.tokens import Tokens
 
 SHORTEST = 2  # sequence of characters that is a feature
@@ -30,7 +21,7 @@ class WordProperties(Source):
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
         for shift, features in self.features.items():
-            for row, word in beside(rows, tokens.words, shift):
+            for row, word in sources.beside(rows, tokens.words, shift):
                 row += features[word]
 
 
@@ -50,7 +41,7 @@ class NeighbourAffixes(WordProperties):
 
     def __init__(self, options: Options, code: Code) -> None:
         shifts = [k for k in window_shifts(options) if k and options["near_affixes"]]
-        super().__init__(affixes_by(options, "near_affixes"), shifts, code)
+        super().__init__(sources.affixes_by(options, "near_affixes"), shifts, code)
 
 
 class CharacterNgrams(WordProperties):

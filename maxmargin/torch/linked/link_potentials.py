@@ -15,15 +15,8 @@ from maxmargin.structures.matchings.matching_problem import MatchingProblem, Mat
 from maxmargin.structures.monotone.alignment_problem import N_TURNS, AlignmentProblem, AlignmentSupervision
 from maxmargin.structures.monotone.grid_paths import ENDED, N_MOVES
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.torch.potentials import (
-    BatchRows,
-    Costs,
-    Numbers,
-    Potentials,
-    as_integers,
-    check_tensors,
-    segments,
-)
+from maxmargin.torch import potentials
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials
 
 
 def read_sides(scores: Tensor, sizes: Numbers | None) -> np.ndarray:
@@ -32,7 +25,7 @@ def read_sides(scores: Tensor, sizes: Numbers | None) -> np.ndarray:
         raise ValueError(f"scores must have the shape (B, n, m), not {tuple(scores.shape)}.")
     n, n_left, n_right = scores.shape
     full = np.tile([n_left, n_right], (n, 1))
-    sides = full if sizes is None else as_integers("sizes", sizes, (n, 2))
+    sides = full if sizes is None else potentials.as_integers("sizes", sizes, (n, 2))
     is_wrong = ((sides < 1) | (sides > full)).any(axis=1)
     if is_wrong.any():
         i = int(np.flatnonzero(is_wrong)[0])
@@ -71,7 +64,7 @@ class Matchings(Potentials):
     """
 
     def __init__(self, scores: Tensor, sizes: Numbers | None = None, unmatched: Tensor | None = None) -> None:
-        check_tensors(scores=scores, unmatched=unmatched)
+        potentials.check_tensors(scores=scores, unmatched=unmatched)
         self.sides = read_sides(scores, sizes)
         self.n, n_left, _ = scores.shape
         if unmatched is not None and tuple(unmatched.shape) != (self.n, n_left):
@@ -80,7 +73,7 @@ class Matchings(Potentials):
         self.tensors = (scores,) if unmatched is None else (scores, unmatched)
         lefts = self.sides[:, 0]
         nobody = NOTHING if unmatched is None else scores.numel() + n_left * np.arange(self.n)
-        self.starts, self.sizes = segments(*rows_of_links(scores, self.sides), (nobody, lefts))
+        self.starts, self.sizes = potentials.segments(*rows_of_links(scores, self.sides), (nobody, lefts))
 
     @property
     def scores(self) -> Tensor:
@@ -166,7 +159,7 @@ class Alignments(Potentials):
         warp: bool = False,
     ) -> None:
         others = {"moves": moves, "deleted": deleted, "inserted": inserted}
-        check_tensors(scores=scores, **others)
+        potentials.check_tensors(scores=scores, **others)
         self.sides, self.warp = read_sides(scores, sizes), warp
         self.n, n_left, n_right = scores.shape
         if warp and not (deleted is None and inserted is None):
@@ -188,7 +181,9 @@ class Alignments(Potentials):
             at += tensor.numel()
         self.tensors = (scores, *self.given.values())
         gaps = [] if warp else [(starts["deleted"], self.sides[:, 0]), (starts["inserted"], self.sides[:, 1])]
-        self.starts, self.sizes = segments(*rows_of_links(scores, self.sides), *gaps, (starts["moves"], N_TURNS))
+        self.starts, self.sizes = potentials.segments(
+            *rows_of_links(scores, self.sides), *gaps, (starts["moves"], N_TURNS)
+        )
 
     @property
     def scores(self) -> Tensor:
@@ -246,7 +241,7 @@ class Alignments(Potentials):
     def _read(self, y: Numbers) -> list[np.ndarray]:
         """The paths of true outputs."""
         _, n_left, n_right = self.scores.shape
-        array = as_integers("y", y, (self.n, n_left + n_right - 1 if self.warp else n_left))
+        array = potentials.as_integers("y", y, (self.n, n_left + n_right - 1 if self.warp else n_left))
         paths = []
         for i, (row, sides) in enumerate(zip(array, self.sides, strict=True)):
             name = f"y of batch entry {i}"
