@@ -11,18 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin import problem as generics
-from maxmargin.arrays.blocks import in_precision
 from maxmargin.arrays.lanes import padded
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows
-from maxmargin.features.layout import layout_of
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains import chain_dp, sparse_paths, sparse_sums
 from maxmargin.structures.chains.chain_problem import ChainProblem, add_end_penalties
 from maxmargin.structures.chains.sparse_transitions import Transitions, sort_scores
+from maxmargin.structures.delegated import delegate
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.labelled_edges import node_and_edge_weights
 from maxmargin.supervision.exclusions import rule_out
@@ -76,39 +75,22 @@ def nodes_and_transitions(problem, i, parts):
     return matrix(parts, 0, length, n_labels), parts[first : first + problem.transitions.after.size]
 
 
-@implements(generics.true_outputs, SparseChainProblem)
-def true_labellings(problem):
-    return generics.true_outputs(problem.base)
-
-
-@implements(generics.new_weights, SparseChainProblem)
-def new_chain_weights(problem):
-    return generics.new_weights(problem.base)
+delegate(
+    SparseChainProblem,
+    functions=(
+        generics.true_outputs,
+        generics.new_weights,
+        generics.squared_diameters,
+        generics.layout,
+        generics.prepare,
+        generics.restrict,
+    ),
+)
 
 
 @implements(generics.part_sizes, SparseChainProblem)
 def sparse_part_sizes(problem):
     return np.diff(problem.base.starts) * len(problem.transitions.number) + len(problem.transitions.after)
-
-
-@implements(generics.squared_diameters, SparseChainProblem)
-def sparse_squared_diameters(problem):
-    return generics.squared_diameters(problem.base)
-
-
-@implements(generics.layout, SparseChainProblem)
-def sparse_chain_layout(problem):
-    return layout_of(problem.base)
-
-
-@implements(generics.prepare, SparseChainProblem)
-def prepare_sparse_chain(problem, dtype):
-    return in_precision(problem, dtype)._replace(base=generics.prepare(problem.base, dtype))
-
-
-@implements(generics.restrict, SparseChainProblem)
-def restrict_sparse_chain(problem, excluded):
-    return problem._replace(base=generics.restrict(problem.base, excluded))
 
 
 @implements(generics.workspace, SparseChainProblem)

@@ -22,7 +22,7 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import Flow, make_arcs, new_flow, plant_trees, push_along_edges, saturate
 from maxmargin.structures.cuts.minimum_cuts import FORCE, open_arcs, read_labels, scale_of, sizes, sum_of_capacities
-from maxmargin.structures.derived.delegated import base_workspace
+from maxmargin.structures.delegated import base_workspace
 from maxmargin.structures.derived.groups import CoverCutProblem, Groups, count_groups
 
 

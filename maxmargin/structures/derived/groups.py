@@ -21,12 +21,11 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
-from maxmargin.features import layout_of
 from maxmargin.problem import IMPOSSIBLE, AnyProblem
 from maxmargin.runtime.dispatch import generic, helper, implements
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import Arcs
-from maxmargin.structures.derived.delegated import base_workspace, true_outputs_of_base
+from maxmargin.structures.delegated import base_workspace, delegate
 from maxmargin.structures.graphs.cliques import size_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, LoopyProblem
 from maxmargin.supervision.image_annotations import Group
@@ -166,30 +165,12 @@ def find_maximum(problem, i, theta, y, work):
 
 # --- generics -------------------------------------------------------------------------------------------------------
 
-implements(generics.true_outputs, *ALL)(true_outputs_of_base)
-
-
-@implements(generics.new_weights, *ALL)
-def new_group_weights(problem):
-    return generics.new_weights(problem.base)
+delegate(*ALL, functions=(generics.true_outputs, generics.new_weights, generics.layout, generics.restrict))
 
 
 @implements(generics.part_sizes, *ALL)
 def group_part_sizes(problem):
     return generics.part_sizes(problem.base) + np.diff(problem.groups.starts)
-
-
-@implements(generics.layout, *ALL)
-def group_layout(problem):
-    return layout_of(problem.base)
-
-
-@implements(generics.restrict, *ALL)
-def restrict_groups(problem, excluded):
-    return problem._replace(base=generics.restrict(problem.base, excluded))
-
-
-restrict_groups.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
 
 
 @implements(generics.workspace, CoverProblem, CoveredProblem)

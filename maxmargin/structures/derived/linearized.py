@@ -23,7 +23,7 @@ from maxmargin.structures.choices.candidate_problem import (
     candidate_squared_norm,
     spread_candidates,
 )
-from maxmargin.structures.derived.delegated import base_workspace, delegate
+from maxmargin.structures.delegated import OUTPUTS_AND_ORACLES, base_workspace, delegate
 from maxmargin.supervision.exclusions import nothing_excluded
 
 
@@ -54,7 +54,7 @@ class LinearizedWork(NamedTuple):
     spread: np.ndarray  # (d,)
 
 
-delegate(LinearizedProblem)
+delegate(LinearizedProblem, functions=OUTPUTS_AND_ORACLES)
 
 
 @implements(generics.new_weights, LinearizedProblem)

@@ -20,11 +20,11 @@ from maxmargin.arrays.blocks import places_in
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
-from maxmargin.features import layout_of
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.structures.chains.sparse_chain_problem import SparseChainProblem, chain_of
+from maxmargin.structures.delegated import delegate
 from maxmargin.structures.derived.counted_dp import CountTables, best_product, count_scores, decode_count
 from maxmargin.structures.trees.tree_dp import Forest
 from maxmargin.structures.trees.tree_problem import TreeProblem
@@ -133,24 +133,12 @@ def true_labels(problem, i):
     return problem.labels[problem.starts[i] : problem.starts[i + 1]]
 
 
-@implements(generics.true_outputs, RescaledProblem)
-def true_rescaled(problem):
-    return generics.true_outputs(problem.base)
-
-
-@implements(generics.new_weights, RescaledProblem)
-def new_rescaled_weights(problem):
-    return generics.new_weights(problem.base)
+delegate(RescaledProblem, functions=(generics.true_outputs, generics.new_weights, generics.layout))
 
 
 @implements(generics.part_sizes, RescaledProblem)
 def rescaled_part_sizes(problem):
     return generics.part_sizes(problem.base) + 1
-
-
-@implements(generics.layout, RescaledProblem)
-def rescaled_layout(problem):
-    return layout_of(problem.base)
 
 
 def highest_costs(problem):

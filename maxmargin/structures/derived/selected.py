@@ -13,9 +13,9 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.problem import augment, new_weights
+from maxmargin.problem import new_weights
 from maxmargin.runtime.dispatch import implements
-from maxmargin.structures.derived.delegated import base_workspace, delegate
+from maxmargin.structures.delegated import OUTPUTS_AND_ORACLES, base_workspace, delegate
 from maxmargin.supervision.exclusions import rule_out
 
 NOTHING = -1
@@ -37,7 +37,7 @@ class SelectedWork(NamedTuple):
     base: Any
 
 
-delegate(SelectedProblem)
+delegate(SelectedProblem, functions=(*OUTPUTS_AND_ORACLES, generics.augment))
 
 
 @implements(generics.new_weights, SelectedProblem)
@@ -48,11 +48,6 @@ def new_selected_weights(problem):
 @implements(generics.workspace, SelectedProblem)
 def selected_workspace(problem, n_best):
     return SelectedWork(base_workspace(problem, n_best))
-
-
-@implements(generics.augment, SelectedProblem)
-def augment_selected(problem, i, theta):
-    augment(problem.base, i, theta)
 
 
 @implements(generics.scores, SelectedProblem)

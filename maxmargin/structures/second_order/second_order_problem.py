@@ -12,7 +12,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import problem as generics
-from maxmargin.arrays.blocks import in_precision
 from maxmargin.arrays.vectors import add_scaled, copy_into, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
@@ -20,6 +19,7 @@ from maxmargin.features import ConstantFeatures, join_layouts, layout_of_rows, s
 from maxmargin.features.layout import layout_of
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.delegated import delegate
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.second_order import state_logs, state_paths, state_sums
 from maxmargin.structures.second_order.contexts import Contexts, find_trigram
@@ -71,9 +71,7 @@ def trigram_weights(problem, w):
     return w[problem.n_base_weights : problem.n_base_weights + problem.contexts.after.size]
 
 
-@implements(generics.true_outputs, SecondOrderProblem)
-def true_labellings(problem):
-    return generics.true_outputs(problem.base)
+delegate(SecondOrderProblem, functions=(generics.true_outputs, generics.prepare, generics.restrict, generics.augment))
 
 
 @implements(generics.new_weights, SecondOrderProblem)
@@ -95,16 +93,6 @@ def second_order_squared_diameters(problem):
 @implements(generics.layout, SecondOrderProblem)
 def second_order_layout(problem):
     return join_layouts(layout_of(problem.base), layout_of_rows(ConstantFeatures(), 1, len(problem.contexts.after)))
-
-
-@implements(generics.prepare, SecondOrderProblem)
-def prepare_second_order(problem, dtype):
-    return in_precision(problem, dtype)._replace(base=generics.prepare(problem.base, dtype))
-
-
-@implements(generics.restrict, SecondOrderProblem)
-def restrict_second_order(problem, excluded):
-    return problem._replace(base=generics.restrict(problem.base, excluded))
 
 
 @implements(generics.workspace, SecondOrderProblem)
@@ -139,11 +127,6 @@ def spread_second_order(problem, w, i, delta, scale):
 def second_order_squared_norm(problem, i, delta, work):
     trigrams = trigrams_of(problem, i, delta)
     return generics.squared_norm(problem.base, i, delta, work.base) + inner(trigrams, trigrams)
-
-
-@implements(generics.augment, SecondOrderProblem)
-def augment_second_order(problem, i, theta):
-    generics.augment(problem.base, i, theta)
 
 
 @implements(generics.add_output, SecondOrderProblem)

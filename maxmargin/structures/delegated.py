@@ -1,6 +1,7 @@
-"""What problems made of another one, their `base`, leave to it: outputs, parts, and the oracles that it has.
+"""What problems made of another one, their `base`, leave to it.
 
-Their workspace has that of the base in its field `base`; `excluded` are flags of parts that are ruled out.
+Their workspace has that of the base in its field `base`; `excluded`, where they have it, are flags of parts that are
+ruled out.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from maxmargin import problem as generics
-from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.blocks import Blocks, in_precision
+from maxmargin.features.layout import layout_of
 from maxmargin.runtime.dispatch import implements
 from maxmargin.runtime.reach import Generic
 from maxmargin.supervision.exclusions import exclude_more
@@ -25,25 +27,48 @@ def base_workspace(problem: Any, n_best: int) -> Any:
     return NoWork() if work is None else work
 
 
-def delegate(cls: type) -> None:
-    """Let problems of a class have the outputs, the parts and the oracles of their base."""
-    for function, implementation in _OF_BASE.items():
+def delegate(*classes: type, functions: tuple[Generic, ...]) -> None:
+    """Let problems of these classes have functions of their base, where it has them."""
+    for function in functions:
+        implementation = _OF_BASE[function]
         implementation.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
-        implements(function, cls)(implementation)
+        implements(function, *classes)(implementation)
 
 
 def true_outputs_of_base(problem):
     return generics.true_outputs(problem.base)
 
 
+def new_weights_of_base(problem):
+    return generics.new_weights(problem.base)
+
+
+def layout_of_base(problem):
+    return layout_of(problem.base)
+
+
+def squared_diameters_of_base(problem):
+    return generics.squared_diameters(problem.base)
+
+
+def prepare_base(problem, dtype):
+    return in_precision(problem, dtype)._replace(base=generics.prepare(problem.base, dtype))
+
+
 def restrict_base(problem, excluded):
-    """The features of the base are not asked, so that potentials of parts are ruled out here, too."""
-    more = exclude_more(problem.excluded, excluded) if isinstance(excluded, Blocks) else problem.excluded
-    return problem._replace(base=generics.restrict(problem.base, excluded), excluded=more)
+    """Where the features of the base are not asked, potentials of parts are ruled out here, too."""
+    restricted = problem._replace(base=generics.restrict(problem.base, excluded))
+    if not hasattr(problem, "excluded") or not isinstance(excluded, Blocks):
+        return restricted
+    return restricted._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
 def part_sizes_of_base(problem):
     return generics.part_sizes(problem.base)
+
+
+def augment_base(problem, i, theta):
+    generics.augment(problem.base, i, theta)
 
 
 def add_output_of_base(problem, i, y, scale, mu):
@@ -74,10 +99,27 @@ def draw_of_base(problem, i, theta, draws, outputs, work):
     generics.sample_oracle(problem.base, i, theta, draws, outputs, work.base)
 
 
+OUTPUTS_AND_ORACLES = (
+    generics.true_outputs,
+    generics.part_sizes,
+    generics.restrict,
+    generics.add_output,
+    generics.score_output,
+    generics.max_oracle,
+    generics.bound_oracle,
+    generics.topk_oracle,
+    generics.exp_oracle,
+    generics.sample_oracle,
+)
 _OF_BASE: dict[Generic, Callable] = {
     generics.true_outputs: true_outputs_of_base,
+    generics.new_weights: new_weights_of_base,
+    generics.layout: layout_of_base,
+    generics.squared_diameters: squared_diameters_of_base,
+    generics.prepare: prepare_base,
     generics.part_sizes: part_sizes_of_base,
     generics.restrict: restrict_base,
+    generics.augment: augment_base,
     generics.add_output: add_output_of_base,
     generics.score_output: score_output_of_base,
     generics.max_oracle: max_of_base,
