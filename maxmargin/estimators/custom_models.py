@@ -6,8 +6,8 @@ from typing import Any, Self, Unpack
 
 from maxmargin.encode.custom_encoder import CustomEncoder, ProblemEncoder
 from maxmargin.estimators.foundation.arguments import MaxMargin
-from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
-from maxmargin.estimators.foundation.predictions import Unavailable, log_likelihood
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
+from maxmargin.estimators.foundation.predictions import Unavailable, log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.parameters import parameter
 from maxmargin.supervision.weak import Learned
@@ -132,21 +132,4 @@ class ProblemModel(MaxMargin, OwnStructure):
 
     log_likelihood = log_likelihood
 
-    @documents_prediction
-    def sample(
-        self, X: object, n_samples: int = 1, random_state: object = None, *, allowed: object = None
-    ) -> list[Any]:
-        """Independent outputs of each example, drawn from p(y) ~ exp(score(y)).
-
-        Parameters
-        ----------
-        n_samples
-            The number of outputs of each example.
-        random_state : int, RandomState or Generator, default=None
-            Seed of the draws.
-
-        Returns
-        -------
-        list with a list or array of n_samples outputs for each example
-        """
-        return self._sample(self._problem(X, allowed), n_samples, random_state)
+    sample = sample

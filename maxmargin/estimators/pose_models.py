@@ -11,15 +11,9 @@ from maxmargin.checks import check_count, check_positive
 from maxmargin.drawings.image_drawings import POSES
 from maxmargin.encode.pose_encoder import DeformableEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Precision
-from maxmargin.estimators.foundation.fit_options import (
-    FitOptions,
-    Weights,
-    documented_by,
-    documents_prediction,
-    estimator,
-)
+from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
 from maxmargin.estimators.foundation.fitting import as_known
-from maxmargin.estimators.foundation.predictions import find_encoder, known_log_likelihoods, log_likelihood
+from maxmargin.estimators.foundation.predictions import find_encoder, known_log_likelihoods, log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -172,21 +166,4 @@ class DeformableCRF(Likelihood, DeformableModel):
         find_encoder(self)
         return known_log_likelihoods(self, X, as_known(y))  # types are hidden
 
-    @documents_prediction
-    def sample(
-        self, X: object, n_samples: int = 1, random_state: object = None, *, allowed: object = None
-    ) -> list[np.ndarray]:
-        """Independent poses in each image, drawn from p(y_i | x_i).
-
-        Parameters
-        ----------
-        n_samples
-            The number of poses in each image.
-        random_state : int, RandomState or Generator, default=None
-            Seed of the draws.
-
-        Returns
-        -------
-        list of (n_samples, J, 2) arrays of positions
-        """
-        return self._sample(self._problem(X, allowed), n_samples, random_state)
+    sample = sample

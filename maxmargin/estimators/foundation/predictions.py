@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin import inference
 from maxmargin.encode.names.vocabulary import Vocabulary
+from maxmargin.estimators.foundation.fit_options import documents_prediction
 from maxmargin.estimators.foundation.fitting import as_known
 from maxmargin.problem import IMPOSSIBLE, AnyProblem, exp_oracle, restrict, topk_oracle
 from maxmargin.runtime.dispatch import supports
@@ -17,6 +18,7 @@ from maxmargin.structures.graphs.elimination_plan import NONE, TreewidthError
 
 if TYPE_CHECKING:
     from maxmargin.encode.inputs.base_encoder import Encoder
+    from maxmargin.estimators.foundation.predictor import Predictor
     from maxmargin.estimators.foundation.structured_model import StructuredModel
 
 
@@ -73,6 +75,34 @@ def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
     (n,) array
     """
     return log_likelihoods(self, X, y)
+
+
+@documents_prediction
+def sample(
+    self: Predictor, X: object, n_samples: int = 1, random_state: object = None, *, allowed: object = None
+) -> list[Any]:
+    """Independent outputs of each example, drawn from p(y) ~ exp(score(y)).
+
+    Parameters
+    ----------
+    n_samples
+        The number of outputs of each example.
+    random_state : int, RandomState or Generator, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    list with n_samples outputs like y for each example: a list, or one array of them, such as (n_samples, T_i) labels
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import ChainCRF
+    >>> model = ChainCRF().fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
+    >>> model.sample([np.eye(2)], n_samples=5, random_state=0)[0].shape
+    (5, 2)
+    """
+    return self._sample(self._problem(X, allowed), n_samples, random_state)
 
 
 def log_likelihoods(model: StructuredModel, X: object, y: object, **data: object) -> np.ndarray:

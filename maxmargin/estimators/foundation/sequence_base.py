@@ -19,11 +19,7 @@ from maxmargin.estimators.foundation.fit_options import (
     documents_prediction,
     estimator,
 )
-from maxmargin.estimators.foundation.predictions import (
-    find_encoder,
-    log_likelihood,
-    log_likelihoods,
-)
+from maxmargin.estimators.foundation.predictions import find_encoder, log_likelihood, log_likelihoods, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -226,7 +222,7 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         predicted = inference.best_outputs(problem, self._w, self.n_jobs)
         return np.exp(inference.log_likelihoods(problem, self._w, self.n_jobs, predicted))
 
-    @documents_prediction
+    @documented_by(sample)
     def sample(
         self,
         X: object,
@@ -237,26 +233,5 @@ class SequenceCRF(SoftmaxMargin, SequenceModel):
         edge_features: object = None,
         allowed: object = None,
     ) -> list[np.ndarray]:
-        """Independent labellings of each sequence, drawn from p(y_i | x_i).
-
-        Parameters
-        ----------
-        n_samples
-            The number of labellings of each sequence.
-        random_state : int, RandomState or Generator, default=None
-            Seed of the draws.
-
-        Returns
-        -------
-        list of (n_samples, T_i) arrays of labels
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from maxmargin import ChainCRF
-        >>> model = ChainCRF().fit([np.eye(2), np.eye(2)[::-1]], [["a", "b"], ["b", "a"]])
-        >>> model.sample([np.eye(2)], n_samples=5, random_state=0)[0].shape
-        (5, 2)
-        """
         problem = self._problem(X, allowed, lengths=lengths, edge_features=edge_features)
         return self._sample(problem, n_samples, random_state)

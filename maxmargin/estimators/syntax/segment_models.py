@@ -24,6 +24,7 @@ from maxmargin.estimators.foundation.predictions import (
     find_encoder,
     log_likelihood,
     log_likelihoods,
+    sample,
     segment_feature_names,
 )
 from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -270,7 +271,7 @@ class SegmentCRF(Likelihood, SegmentModel):
     def log_likelihood(self, X: object, y: object, *, segment_features: object = None) -> np.ndarray:
         return log_likelihoods(self, X, y, segment_features=segment_features)
 
-    @documents_prediction
+    @documented_by(sample)
     def sample(
         self,
         X: object,
@@ -280,17 +281,4 @@ class SegmentCRF(Likelihood, SegmentModel):
         segment_features: object = None,
         allowed: object = None,
     ) -> list[Any]:
-        """Independent segmentations of each sequence, drawn from p(y_i | x_i).
-
-        Parameters
-        ----------
-        n_samples
-            The number of segmentations of each sequence.
-        random_state : int, RandomState or Generator, default=None
-            Seed of the draws.
-
-        Returns
-        -------
-        list with n_samples outputs like y for each sequence
-        """
         return self._sample(self._problem(X, allowed, segment_features=segment_features), n_samples, random_state)
