@@ -89,17 +89,21 @@ By letters; [by what they are for](../api.md).
 """
 
 
-def public_names() -> list[str]:
-    """The dotted names that api.md lists; those without a module are in the one of the name before."""
+def public_rows() -> list[list[str]]:
+    """The dotted names in each row of api.md; those without a module are in the one of the name before."""
     rows = re.findall(r"^\| (`maxmargin.*?) \|", (HERE / "api.md").read_text(encoding="utf-8"), re.MULTILINE)
     found = []
     for row in rows:
-        module = ""
+        names: list[str] = []
         for name in _CODE.findall(row):
-            if name.startswith("maxmargin."):
-                module = name.rpartition(".")[0]
-            found.append(name if name.startswith("maxmargin.") else f"{module}.{name}")
+            names.append(name if name.startswith("maxmargin.") else f"{names[-1].rpartition('.')[0]}.{name}")
+        found.append(names)
     return found
+
+
+def public_names() -> list[str]:
+    """All of them."""
+    return [name for row in public_rows() for name in row]
 
 
 def resolve(name: str) -> tuple[str, str, Any]:
@@ -109,8 +113,17 @@ def resolve(name: str) -> tuple[str, str, Any]:
     return module, last, import_module(name) if value is None else value
 
 
-def write_page(name: str) -> None:
-    """A page of the reference: a class with its methods, a function, a module or a value."""
+def find_example(name: str) -> str:
+    """The example in the docstring of a name; nothing where there is none."""
+    _, _, text = (inspect.getdoc(resolve(name)[2]) or "").partition("\nExamples\n--------\n")
+    return re.split(r"\n\n\w+\n-+\n", text)[0]
+
+
+def write_page(name: str, beside: list[str]) -> None:
+    """A page of the reference: a class with its methods, a function, a module or a value.
+
+    What comes of functions, and has no example of its own, shows that of a name beside it.
+    """
     module, last, value = resolve(name)
     kind = "module" if inspect.ismodule(value) else "class" if inspect.isclass(value) else "function"
     if not callable(value) and kind == "function":
@@ -121,6 +134,9 @@ def write_page(name: str) -> None:
             "   :members:\n   :inherited-members: BaseEstimator, tuple, dict, str, Enum, Module, Generic, Exception\n"
         )
     text = _PAGE.format(title=name, module=module, kind=kind, name=name if kind == "module" else last, options=options)
+    if not find_example(name):
+        other = next(filter(find_example, beside))
+        text += f"\nBy way of [`{other}`]({other}.md):\n\n```python\n{find_example(other)}\n```\n"
     (REFERENCE / f"{name}.md").write_text(text, encoding="utf-8")
 
 
@@ -131,8 +147,9 @@ def write_reference(app: Sphinx) -> None:
     shutil.rmtree(REFERENCE, ignore_errors=True)
     REFERENCE.mkdir()
     with mock(autodoc_mock_imports):
-        for name in public_names():
-            write_page(name)
+        for row in public_rows():
+            for name in row:
+                write_page(name, row)
     names = "\n".join(f"- [{name}]({name}.md)" for name in sorted(public_names(), key=str.lower))
     (REFERENCE / "index.md").write_text(_INDEX.format(names=names), encoding="utf-8")
 

@@ -70,6 +70,15 @@ def certified_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = N
 
     Where an oracle does not find the best output, as on graphs with cycles, a relaxation is solved for the bound. Sums
     are taken in float64, whatever the precision of the model: rounding must not decide which output is the best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.inference import certified_outputs
+    >>> from maxmargin.testing import toy_chains
+    >>> best = certified_outputs(toy_chains(n_labels=2), np.ones(12))[0]
+    >>> best.score == best.bound
+    True
     """
     runner = Runner(in_precision(problem, np.float64), n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
@@ -170,6 +179,15 @@ def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = Non
 
     Where sums over all outputs are out of reach, as on graphs of large treewidth, they are the mean parts of the local
     polytope of the highest score plus Gini's entropy of nodes and edges, as `RelaxedLoss` has it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.inference import known_marginals
+    >>> from maxmargin.testing import toy_chains
+    >>> means, is_exact = known_marginals(toy_chains(n_labels=2), np.zeros(12))
+    >>> means.values[:2], is_exact.tolist()[:1]
+    (array([0.5, 0.5]), [True])
     """
     if supports(generics.exp_oracle, problem):
         means, log_partition = marginals(problem, w, n_jobs)

@@ -8,6 +8,13 @@ mean parts mu_i, a point of the convex hull of all s_i(y); vertices are outputs.
 Every argument is a flat array: `theta`, `mu` and `delta` have one entry per part of the example, `w` one per weight.
 A NamedTuple registers implementations with `maxmargin.runtime.implements`; a Python class has methods of the same
 names, without the first argument.
+
+Examples
+--------
+>>> from maxmargin.problem import part_sizes
+>>> from maxmargin.testing import toy_chains
+>>> part_sizes(toy_chains(n=2, n_labels=3, max_length=1))  # 3 of labels, 9 of transitions
+array([12, 12])
 """
 
 from __future__ import annotations

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 @register
 class Status(enum.Enum):
-    """Why a solver stopped."""
+    """Why a solver stopped.
+
+    Examples
+    --------
+    >>> from maxmargin import MulticlassSVM, Status
+    >>> MulticlassSVM().fit([[0.0], [1.0]], ["a", "b"]).status_ is Status.OPTIMAL
+    True
+    """
 
     OPTIMAL = "the duality gap reached tol"
     MAX_PASSES = "max_passes were made before the duality gap reached tol"

@@ -94,6 +94,23 @@ def test_every_public_name_is_listed():
         assert getattr(maxmargin, name).__doc__
 
 
+def test_every_public_name_has_an_example_or_one_beside_it():
+    """In docstrings; what functions return may leave that to them."""
+    rows = re.findall(r"^\| (`maxmargin.*?) \|", (ROOT / "docs/api.md").read_text(), re.MULTILINE)
+    assert len(rows) > 80
+    for row in rows:
+        names = re.findall(r"`([\w.]+)`", row)
+        path, _, _ = names[0].rpartition(".")
+        if path.startswith(("maxmargin.torch", "maxmargin.spacy", "maxmargin.vision")):
+            continue  # which need what may not be there
+        values = []
+        for name in names:
+            home, _, last = name.rpartition(".")
+            path = home or path
+            values.append(getattr(importlib.import_module(path), last))
+        assert any(">>>" in (value.__doc__ or "") for value in values), row
+
+
 def test_the_page_of_choices_has_every_model():
     text = (ROOT / "docs/choosing.md").read_text()
     assert [name for name in all_estimators() if f"`{name}`" not in text] == []

@@ -29,6 +29,12 @@ def load_horses(folder: str | Path | None = None) -> Dataset:
     References
     ----------
     Borenstein, Ullman (2002), Class-specific, top-down segmentation.
+
+    Examples
+    --------
+    >>> from maxmargin.datasets import load_horses
+    >>> load_horses()  # doctest: +SKIP
+    Dataset(278 training, 49 test examples)
     """
     root = find_file("weizmann_horses/images_train/horse001.jpg", folder).parents[1]
     return Dataset(*_read(root, "train"), *_read(root, "test"))

@@ -33,6 +33,12 @@ def load_lsp(folder: str | Path | None = None) -> Dataset:
     References
     ----------
     Johnson, Everingham (2011), Learning effective human pose estimation from inaccurate annotation.
+
+    Examples
+    --------
+    >>> from maxmargin.datasets import load_lsp
+    >>> load_lsp()  # doctest: +SKIP
+    Dataset(300 training, 100 test examples)
     """
     path = find_file("lsp_extended_400/joints.mat", folder)
     joints = loadmat(path)["joints"].transpose(2, 0, 1).astype(np.float64)

@@ -13,7 +13,15 @@ from maxmargin.text.schemes import Spans, read_tags
 
 
 class EntityScore(NamedTuple):
-    """How many entities there are, how many were predicted, and how many of these are right: bounds and type."""
+    """How many entities there are, how many were predicted, and how many of these are right: bounds and type.
+
+    Examples
+    --------
+    >>> from maxmargin.metrics import EntityScore
+    >>> score = EntityScore(n_true=4, n_predicted=2, n_right=1)
+    >>> score.precision, score.recall, round(score.f1, 3)
+    (0.5, 0.25, 0.333)
+    """
 
     n_true: int
     n_predicted: int

@@ -21,6 +21,13 @@ class MatchScore(NamedTuple):
         True entities that no predicted one was compared with.
     spurious
         Predicted entities that were compared with none.
+
+    Examples
+    --------
+    >>> from maxmargin.metrics import MatchScore
+    >>> score = MatchScore(correct=1, incorrect=0, partial=1, missed=0, spurious=1)
+    >>> score.precision, score.recall
+    (0.5, 0.75)
     """
 
     correct: int = 0

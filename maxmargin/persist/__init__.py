@@ -73,6 +73,17 @@ def load(path: Location, *, mmap: bool = False) -> Any:
     ValueError
         One sentence that names the file and what is wrong, if it is no such file, truncated, corrupted, or written by a
         newer version.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from maxmargin import MulticlassSVM, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "any.model")
+    ...     save(MulticlassSVM().fit([[0.0], [1.0]], ["a", "b"]), path)
+    ...     model = load(path)
+    >>> model.predict([[0.9]])
+    array(['b'], dtype='<U1')
     """
     with open(path, "rb") as file:
         return load_open(file, path, mmap=mmap)

@@ -28,6 +28,21 @@ class Weak(NamedTuple):
         (n,) flags of the examples of which less, or other, than one true output is known; None if nobody tells.
     share
         How many labels of some kind are expected in all, of which `consistent` takes the costs; None if nobody knows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import CCCP
+    >>> from maxmargin.arrays.blocks import Blocks
+    >>> from maxmargin.problem import restrict
+    >>> from maxmargin.supervision.weak import Weak
+    >>> from maxmargin.testing import toy_chains
+    >>> problem = toy_chains(n_labels=2)
+    >>> is_wrong = np.arange(2) != problem.supervision.labels[:, np.newaxis]
+    >>> is_wrong[0], problem.supervision.weight[0] = False, 0.0  # of the first label nothing is known
+    >>> weak = Weak(restrict(problem, Blocks(is_wrong.ravel(), 2 * problem.starts)))
+    >>> CCCP().solve(problem, weak=weak, random_state=0).status.name
+    'STATIONARY'
     """
 
     consistent: Any = None

@@ -39,6 +39,12 @@ def check_solver(
         The relative gap to solve to.
     loss
         The loss, by default that of the solver.
+
+    Examples
+    --------
+    >>> from maxmargin import LBFGS
+    >>> from maxmargin.testing import check_solver, toy_chains
+    >>> check_solver(LBFGS(), toy_chains(), loss="log")  # nothing to say
     """
 
     def solve(**limits: Any) -> Result:

@@ -32,7 +32,15 @@ def toy_chains(
     dtype: DTypeLike = "float64",
     random_state: int | np.random.Generator = 0,
 ) -> ChainProblem:
-    """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast."""
+    """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast.
+
+    Examples
+    --------
+    >>> from maxmargin.problem import part_sizes
+    >>> from maxmargin.testing import toy_chains
+    >>> len(part_sizes(toy_chains(n=6)))
+    6
+    """
     rng = np.random.default_rng(random_state)
     starts = starts_of(rng.integers(1, max_length + 1, n))
     n_tokens = int(starts[-1])
@@ -78,6 +86,15 @@ def check_structure(
     check_bounds
         Whether compiled code is to check all its indices, and raise an IndexError where one is out of bounds, which
         else may end the process.
+
+    Examples
+    --------
+    >>> from itertools import product
+    >>> import numpy as np
+    >>> from maxmargin.testing import check_structure, toy_chains
+    >>> problem = toy_chains(n=2, n_labels=2, max_length=2)
+    >>> lengths = np.diff(problem.starts)
+    >>> check_structure(problem, lambda i: map(np.array, product(range(2), repeat=lengths[i])))  # nothing to say
     """
     ways: list[Any] = [interpreted]  # first, as Python says which line has an index out of bounds
     if runs_compiled(problem):

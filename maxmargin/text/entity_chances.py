@@ -22,7 +22,16 @@ from maxmargin.text.schemes import OUTSIDE, Entity
 
 
 class ScoredEntity(NamedTuple):
-    """An entity and its probability: its first token, the one after its last, its type."""
+    """An entity and its probability: its first token, the one after its last, its type.
+
+    Examples
+    --------
+    >>> from maxmargin import Tagger
+    >>> tagger = Tagger().fit([["Ann", "ran"], ["Bob", "sat"]], [["B-PER", "O"], ["B-PER", "O"]])
+    >>> (entity,), = tagger.predict_entities([["Ann", "sat"]])
+    >>> entity.type, entity.end, entity.probability > 0.5
+    ('PER', 1, True)
+    """
 
     start: int
     end: int

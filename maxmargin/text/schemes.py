@@ -52,7 +52,14 @@ ALIASES = {"BIO": "IOB2", "IOB": "IOB2", "BIOES": "IOBES"}
 
 
 class Entity(NamedTuple):
-    """An entity: its first token, the one after its last, and its type."""
+    """An entity: its first token, the one after its last, and its type.
+
+    Examples
+    --------
+    >>> from maxmargin.text import Entity, find_entities
+    >>> find_entities([["O", "B-PER", "I-PER"]]) == [[Entity(start=1, end=3, type="PER")]]
+    True
+    """
 
     start: int
     end: int
@@ -96,6 +103,15 @@ class TagError(ValueError):
     ----------
     sequence, position
         Where.
+
+    Examples
+    --------
+    >>> from maxmargin.text import TagError, check_tags
+    >>> try:
+    ...     check_tags([["O", "I-PER"]], "IOB2")
+    ... except TagError as error:
+    ...     error.sequence, error.position
+    (0, 1)
     """
 
     def __init__(self, subject: str, sequence: int, position: int, fault: str) -> None:

@@ -72,6 +72,15 @@ def selective_search(image: np.ndarray, max_boxes: int = 1000, quality: bool = F
     References
     ----------
     Uijlings, van de Sande, Gevers, Smeulders (2013), Selective search for object recognition.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.vision import selective_search
+    >>> image = np.zeros((60, 80, 3), np.uint8)
+    >>> image[20:40, 30:60] = 255
+    >>> selective_search(image).shape[1]  # doctest: +SKIP
+    4
     """
     image = np.asarray(image)
     if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8:

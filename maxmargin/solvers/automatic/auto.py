@@ -49,6 +49,13 @@ class Auto(Solver):
     The squared hinge loss, and others of your own, are left to `OneSlack`. Smooth losses are left to `LBFGS` and, where
     there is much to do and the loss is smoothed by entropy, as that of conditional random fields is, to
     `ExponentiatedGradient` first, for as long as it is the faster of the two; on kernels to the latter alone.
+
+    Examples
+    --------
+    >>> from maxmargin import Auto
+    >>> from maxmargin.testing import toy_chains
+    >>> Auto().solve(toy_chains(), tol=0.01, random_state=0).status.name
+    'OPTIMAL'
     """
 
     takes_smooth: ClassVar[bool] = True

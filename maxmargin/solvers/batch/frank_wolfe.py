@@ -24,6 +24,13 @@ class FrankWolfe(Solver):
     ----------
     Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate Frank-Wolfe optimization for structural SVMs,
     Algorithm 2.
+
+    Examples
+    --------
+    >>> from maxmargin import FrankWolfe
+    >>> from maxmargin.testing import toy_chains
+    >>> FrankWolfe().solve(toy_chains(), tol=0.1).status.name
+    'OPTIMAL'
     """
 
     needs_margin: ClassVar[bool] = True

@@ -54,6 +54,13 @@ class LBFGS(Solver):
     Nocedal (1980), Updating quasi-Newton matrices with limited storage.
     Andrew, Gao (2007), Scalable training of L1-regularized log-linear models.
     Gafni, Bertsekas (1984), Two-metric projection methods for constrained optimization.
+
+    Examples
+    --------
+    >>> from maxmargin import LBFGS
+    >>> from maxmargin.testing import toy_chains
+    >>> LBFGS().solve(toy_chains(), loss="log").status.name
+    'OPTIMAL'
     """
 
     memory: int | None = None

@@ -39,6 +39,13 @@ class NSlack(Solver):
     ----------
     Tsochantaridis, Joachims, Hofmann, Altun (2005), Large margin methods for structured and interdependent output
     variables.
+
+    Examples
+    --------
+    >>> from maxmargin import NSlack
+    >>> from maxmargin.testing import toy_chains
+    >>> NSlack().solve(toy_chains(), tol=0.01, random_state=0).status.name
+    'OPTIMAL'
     """
 
     keep: int = 20

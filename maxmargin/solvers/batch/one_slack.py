@@ -53,6 +53,13 @@ class OneSlack(Solver):
     ----------
     Joachims, Finley, Yu (2009), Cutting-plane training of structural SVMs, Algorithms 3 and 4.
     Franc, Sonnenburg (2009), Optimized cutting plane algorithm for large-scale risk minimization, section 3.
+
+    Examples
+    --------
+    >>> from maxmargin import OneSlack
+    >>> from maxmargin.testing import toy_chains
+    >>> OneSlack().solve(toy_chains(), tol=0.01, random_state=0).status.name
+    'OPTIMAL'
     """
 
     cache: int = 10

@@ -58,6 +58,13 @@ class BCFW(Solver):
     Osokin, Alayrac, Lukasewitz, Dokania, Lacoste-Julien (2016), Minding the gaps for block Frank-Wolfe optimization of
     structured SVMs, Algorithms 1 to 5 and 9. Lacoste-Julien, Jaggi, Schmidt, Pletscher (2013), Block-coordinate
     Frank-Wolfe optimization for structural SVMs, Algorithms 3 and 4.
+
+    Examples
+    --------
+    >>> from maxmargin import BCFW
+    >>> from maxmargin.testing import toy_chains
+    >>> BCFW(steps="pairwise", sampling="gap").solve(toy_chains(), tol=0.01, random_state=0).status.name
+    'OPTIMAL'
     """
 
     steps: str = "fw"

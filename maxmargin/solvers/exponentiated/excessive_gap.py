@@ -70,6 +70,13 @@ class ExcessiveGap(Solver):
     ----------
     Zhang, Saha, Vishwanathan (2011), Accelerated training of max-margin Markov networks with kernels, Algorithm 2.
     Nesterov (2005), Excessive gap technique in nonsmooth convex minimization.
+
+    Examples
+    --------
+    >>> from maxmargin import ExcessiveGap
+    >>> from maxmargin.testing import toy_chains
+    >>> ExcessiveGap().solve(toy_chains(), tol=0.1).status.name
+    'OPTIMAL'
     """
 
     adaptive: bool = True

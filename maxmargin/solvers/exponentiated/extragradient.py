@@ -54,6 +54,13 @@ class Extragradient(Solver):
     References
     ----------
     Taskar, Lacoste-Julien, Jordan (2006), Structured prediction, dual extragradient and Bregman projections.
+
+    Examples
+    --------
+    >>> from maxmargin import Extragradient
+    >>> from maxmargin.testing import toy_chains
+    >>> Extragradient().solve(toy_chains(), tol=0.1).status.name
+    'OPTIMAL'
     """
 
     gap_every: int = 5

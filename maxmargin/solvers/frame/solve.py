@@ -41,6 +41,13 @@ class Solver:
     """Base of all solvers: a frozen dataclass whose fields are the options of the algorithm.
 
     A subclass says what it needs and takes, and implements `iterate`.
+
+    Examples
+    --------
+    >>> from maxmargin import BCFW
+    >>> from maxmargin.solvers import Solver
+    >>> isinstance(BCFW(), Solver)
+    True
     """
 
     needs_smooth: ClassVar[bool] = False  # losses with a gradient everywhere

@@ -66,6 +66,13 @@ class Casimir(SmoothingSolver):
     ----------
     Pillutla, Roulet, Kakade, Harchaoui (2019), A smoother way to train structured prediction models, Algorithm 4.
     Defazio, Bach, Lacoste-Julien (2014), SAGA: a fast incremental gradient method.
+
+    Examples
+    --------
+    >>> from maxmargin import Casimir
+    >>> from maxmargin.testing import toy_chains
+    >>> Casimir().solve(toy_chains(), tol=0.1, random_state=0).status.name
+    'OPTIMAL'
     """
 
     schedule: str = "adaptive"

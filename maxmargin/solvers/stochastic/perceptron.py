@@ -42,6 +42,13 @@ class Perceptron(Solver):
     References
     ----------
     Collins (2002), Discriminative training methods for hidden Markov models.
+
+    Examples
+    --------
+    >>> from maxmargin import Perceptron
+    >>> from maxmargin.testing import toy_chains
+    >>> len(Perceptron(averaging=False).solve(toy_chains(), max_passes=5, random_state=0).w)
+    21
     """
 
     averaging: bool = True

@@ -71,6 +71,13 @@ class SGD(Solver):
         Whether to return the average of the iterates in place of the last one.
     gap_every
         Passes between two certificates, which take one more pass of the oracle.
+
+    Examples
+    --------
+    >>> from maxmargin import SGD
+    >>> from maxmargin.testing import toy_chains
+    >>> SGD().solve(toy_chains(), tol=0.05, random_state=0).status.name
+    'OPTIMAL'
     """
 
     schedule: str = "polyak"

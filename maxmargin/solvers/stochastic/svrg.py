@@ -100,6 +100,13 @@ class SVRG(SmoothingSolver):
     References
     ----------
     Johnson, Zhang (2013), Accelerating stochastic gradient descent using predictive variance reduction.
+
+    Examples
+    --------
+    >>> from maxmargin import SVRG
+    >>> from maxmargin.testing import toy_chains
+    >>> SVRG().solve(toy_chains(), tol=0.1, random_state=0).status.name
+    'OPTIMAL'
     """
 
     def iterate(self, run: Run) -> Iterator[Certificate]:

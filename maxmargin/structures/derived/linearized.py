@@ -39,7 +39,20 @@ class LinearizedProblem(NamedTuple):
 
 
 def linearized(base: AnyProblem, derivatives: np.ndarray, offset: np.ndarray) -> Any:
-    """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets."""
+    """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import BCFW
+    >>> from maxmargin.problem import part_sizes
+    >>> from maxmargin.structures.derived.linearized import linearized
+    >>> from maxmargin.testing import toy_chains
+    >>> n_parts = int(part_sizes(toy_chains()).sum())
+    >>> derivatives = np.random.default_rng(0).standard_normal((n_parts, 2))  # of each potential, by two weights
+    >>> len(BCFW().solve(linearized(toy_chains(), derivatives, np.zeros(n_parts)), random_state=0).w)
+    2
+    """
     starts = starts_of(part_sizes(base))
     no_grams = Gram(np.empty(0), np.zeros(len(starts) - 1, np.int64))
     rows = DenseFeatures(np.require(derivatives, offset.dtype, ["C", "W"]), no_grams)

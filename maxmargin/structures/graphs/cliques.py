@@ -34,6 +34,12 @@ class EdgeType(NamedTuple):
 
     `ties` is "full" (a weight for each pair of states and feature), "symmetric" (the same for both orders of two
     states) or "potts" (one weight per feature, for equal states).
+
+    Examples
+    --------
+    >>> from maxmargin.structures.graphs.cliques import EdgeType
+    >>> EdgeType(first=0, second=0, ties="potts").ties
+    'potts'
     """
 
     first: int = 0

@@ -29,6 +29,12 @@ class TextEntity(NamedTuple):
         Its characters.
     probability
         That its bounds and its type are right; None where it is not known.
+
+    Examples
+    --------
+    >>> from maxmargin.text import TextEntity
+    >>> TextEntity(9, 13, "LOC", "Rome").probability is None
+    True
     """
 
     start: int
@@ -54,6 +60,13 @@ class AnnotatedText:
         Its sentences of tokens, where its file says so: first character, and the one after the last, of each.
     record
         What else its file says of it.
+
+    Examples
+    --------
+    >>> from maxmargin.text import AnnotatedText, TextEntity
+    >>> text = AnnotatedText("Ann left Rome.", [TextEntity(0, 3, "PER", "Ann"), TextEntity(9, 13, "LOC", "Rome")])
+    >>> [entity.text for entity in text.entities]
+    ['Ann', 'Rome']
     """
 
     text: str

@@ -53,6 +53,15 @@ class DenseColumns(NamedTuple):
     Item t of all sequences has the rows table[which[t, 0]], table[which[t, 1]] and so on; zeros where `which` is below
     0. So items of the same word share a row. Models multiply all numbers by one factor, which gives the items to train
     on the `length`, and remember it: long rows beside names make training slow. None leaves them as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.text import DenseColumns
+    >>> table = np.array([[0.5, 1.0], [2.0, 0.0]])  # of two words
+    >>> columns = DenseColumns(["size", "weight"], table, np.array([[0], [1], [0], [-1]]))  # the last of none
+    >>> columns.which.shape
+    (4, 1)
     """
 
     names: Sequence[str]  # of all columns: as many as `which` and the table have, multiplied
