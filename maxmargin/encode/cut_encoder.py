@@ -27,6 +27,7 @@ from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.supervision.costs import label_costs, shares_of_graphs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise, supervise_evenly
+from maxmargin.supervision.tallies import in_portions
 from maxmargin.supervision.weak import Learned
 
 
@@ -70,7 +71,8 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         known, labels, classes = images.known, images.known.labels, images.known.classes
         if len(classes) != 2:
             raise ValueError(f"y must hold labels of two classes, but has {len(classes)}: {classes[:5].tolist()}.")
-        by_class = images.counts(scales, needs_all=isinstance(class_weight, str) or known.allowed is None)
+        is_balanced = isinstance(class_weight, str) and not in_portions()
+        by_class = images.counts(scales, needs_all=is_balanced or known.allowed is None)
         costs = label_costs(cost, classes, by_class, class_weight)
         if known.allowed is None:
             supervision = supervise_evenly(labels, weights * costs[labels, 1 - labels], 2, dtype)

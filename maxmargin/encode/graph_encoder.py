@@ -46,6 +46,7 @@ from maxmargin.supervision.label_supervision import (
     supervise,
     without_costs,
 )
+from maxmargin.supervision.tallies import in_portions
 from maxmargin.supervision.weak import Learned
 
 
@@ -143,7 +144,7 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         images = images._replace(known=known)
         costs = None
         if cost is not None:
-            by_class = images.counts(scales, needs_all=isinstance(class_weight, str))
+            by_class = images.counts(scales, needs_all=isinstance(class_weight, str) and not in_portions())
             costs = label_costs(cost, classes, by_class, class_weight)
         state = encoder.state[node_type]
         supervision = supervise_states(known, encoder.state, node_type, costs, weights, dtype)

@@ -36,6 +36,7 @@ from maxmargin.supervision.label_supervision import (
     supervise_evenly,
     without_costs,
 )
+from maxmargin.supervision.tallies import in_portions
 from maxmargin.supervision.weak import Learned
 
 ClassWeight = str | Mapping[int, float] | None
@@ -100,7 +101,8 @@ class MultiLabelEncoder(RowEncoder[Any]):
             )
             table = table.reshape(-1, 2)
             supervision = supervise(labels.ravel(), table, np.ones(labels.size), dtype, np.arange(labels.size))
-        warn_of_constant(labels, is_known)
+        if not in_portions():
+            warn_of_constant(labels, is_known)
         is_whole = is_known.all(axis=1)
         edges = former.edges if former else edges_of(graph, labels[is_whole] if is_whole.any() else labels)
         price = price_of(edges, labels.shape[1], len(labels), takes_sums=loss.oracle in ("exp", "topk"))
@@ -336,8 +338,7 @@ def factors_of_labels(
     n_on = (labels * is_known).sum(axis=0)
     counts = np.stack([is_known.sum(axis=0) - n_on, n_on], axis=1)
     weights = [
-        class_weights(weight, np.arange(2), np.maximum(count, 1))
-        for weight, count in zip(by_label, counts, strict=True)
+        class_weights(weight, np.arange(2), count, least=1) for weight, count in zip(by_label, counts, strict=True)
     ]
     factors = np.tile(weights, (len(labels), 1, 1))
     if label_weight is None:

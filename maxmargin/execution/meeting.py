@@ -22,6 +22,7 @@ LOW, HIGH = 0.6, 1.0  # of what was gained, relative to what was predicted: belo
 RAISED, LOWERED = 1.3, 0.95  # times sigma
 MARGIN, FORGOTTEN = 1.2, 0.998  # times a sigma that was too low: what it does not fall below, and how that fades
 LOOK = 16  # rounds between two looks at what was gained
+MEASURED = 4  # so many rounds, one tells what was gained: squares of all changes take longer than the changes
 SPINS = 20_000  # looks at a word, some ten microseconds, before a thread gives way to others
 LINE = CACHE_LINE // 8  # words of a cache line
 
@@ -194,29 +195,41 @@ def tell_changes(u, w, changes, n_weights):
 
 @helper
 def add_all_changes(seat, parity):
-    """Add the changes that all ranges tell, in their order, so that all come to the same sigma."""
+    """Add the changes that all ranges tell, in their order."""
     meeting, k, n_weights = seat.meeting, seat.k, seat.n_weights
     total = meeting.u[k]
     w = meeting.w[k]
-    pace = meeting.pace[k]
+    share = w.dtype.type(1 / meeting.pace[k, SIGMA])
+    clear(total)
+    for other in range(meeting.u.shape[0]):
+        changes = meeting.changes[parity, other]
+        for p in range(n_weights):
+            total[p] += changes[p]
+    if seat.every > 1 or meeting.words[LINE * k] % MEASURED == 0:
+        measure_gain(seat, parity, total)
+    for p in range(n_weights):
+        w[p] += share * total[p]
+    copy_into(meeting.u[k], w)
+
+
+@helper
+def measure_gain(seat, parity, total):
+    """Let sigma follow what the dual gains by these changes in total; all ranges come to the same one."""
+    meeting, n_weights = seat.meeting, seat.n_weights
+    pace = meeting.pace[seat.k]
     sigma = pace[SIGMA]
-    share = w.dtype.type(1 / sigma)
     predicted = 0.0
     squares = 0.0
     square = 0.0
-    clear(total)
     for other in range(meeting.u.shape[0]):
         changes = meeting.changes[parity, other]
         predicted += meeting.gains[parity, other, 0]
         for p in range(n_weights):
             squares += changes[p] * changes[p]
-            total[p] += changes[p]
     for p in range(n_weights):
         square += total[p] * total[p]
-        w[p] += share * total[p]
-    copy_into(meeting.u[k], w)
     gained = gain_of(predicted, sigma, seat.regularization, squares / sigma**2, square / sigma**2)
-    adapt(pace, gained, predicted, meeting.u.shape[0], seat.every)
+    adapt(pace, gained, predicted, meeting.u.shape[0], max(seat.every, MEASURED))
 
 
 @helper

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from maxmargin.checks import LARGEST, as_numbers
+from maxmargin.supervision.tallies import labels_in_all
 from maxmargin.wording import quote
 
 COSTS = ("hamming", "normalized_hamming")
@@ -61,19 +62,23 @@ def label_costs(cost: object, classes: np.ndarray, label_counts: np.ndarray, cla
     return matrix * class_weights(class_weight, classes, label_counts)[:, np.newaxis]
 
 
-def class_weights(class_weight: object, classes: np.ndarray, label_counts: np.ndarray) -> np.ndarray:
-    """The weights of classes: None, a dict, or "balanced" (inversely to their counts)."""
+def class_weights(
+    class_weight: object, classes: np.ndarray, label_counts: np.ndarray, least: float = 0.0
+) -> np.ndarray:
+    """The weights of classes: None, a dict, or "balanced" (inversely to their counts, or the `least` of these)."""
     if class_weight is None:
         return np.ones(len(classes))
     if not isinstance(class_weight, Mapping):
         if not (isinstance(class_weight, str) and class_weight == "balanced"):
             raise ValueError(f'class_weight must be None, a dict or "balanced", not {quote(class_weight)}.')
-        if not label_counts.all():
-            never = classes[label_counts == 0][0].item()
+        counts = {label: max(count, least) for label, count in labels_in_all(classes, label_counts).items()}
+        never = [label for label, count in counts.items() if not count]
+        if never:
             raise ValueError(
-                f'class_weight="balanced" weighs labels by how often they occur, but {never!r} never does.'
+                f'class_weight="balanced" weighs labels by how often they occur, but {never[0]!r} never does.'
             )
-        return label_counts.sum() / (len(classes) * label_counts)
+        of_classes = np.array([counts[label] for label in classes.tolist()])
+        return sum(counts.values()) / (len(counts) * of_classes)
     unknown = set(class_weight) - set(classes.tolist())
     if unknown:
         raise ValueError(f"class_weight names {sorted(unknown, key=str)[0]!r}, which is not a label in y.")

@@ -110,11 +110,17 @@ def test_models_whose_encoders_learn_sizes_alone(client, name, interpreted_loops
     assert alone.certificate_.dual <= there.certificate_.primal * (1 + 1e-6)
 
 
+def test_rare_names_and_balanced_labels_are_counted_in_all_portions(client):
+    model = ChainSVM(C=1.0, tol=1e-3, solver="one-slack", min_count=2, class_weight="balanced")
+    alone, there = (ChainSVM(**model.get_params()).fit(X, TAGS, client=each) for each in (None, client))
+    assert there.feature_names_in_.tolist() == alone.feature_names_in_.tolist()
+    assert there.certificate_.dual <= alone.certificate_.primal
+    assert alone.certificate_.dual <= there.certificate_.primal
+
+
 def test_what_is_refused_in_one_sentence(client):
     with pytest.raises(TypeError, match=r"client must be a distributed\.Client"):
         ChainCRF().fit(X, TAGS, client="tcp://nowhere")
-    with pytest.raises(ValueError, match="min_count must be 1 with client"):
-        ChainCRF(min_count=2).fit(X, TAGS, client=client)
     with pytest.raises(ValueError, match="lengths must be None with client"):
         ChainCRF().fit(np.eye(2), [0, 1], lengths=[1, 1], client=client)
     with pytest.raises(ValueError, match=r"portion 1 .*no examples"):

@@ -39,7 +39,7 @@ def check_sparse(x: Any, name: str) -> None:
             x.indptr.dtype.kind == x.indices.dtype.kind == "i"
             and len(x.indptr) == n_rows + 1
             and x.indptr[0] == 0
-            and bool((np.diff(x.indptr) >= 0).all())
+            and bool((x.indptr[1:] >= x.indptr[:-1]).all())
             and x.indptr[-1] <= min(len(x.indices), len(x.data))
             and (not len(x.indices) or (x.indices.min() >= 0 and x.indices.max() < n_columns))
         )
@@ -96,7 +96,10 @@ def as_labels(labels: Iterable[object], name: str) -> np.ndarray:
     """Check a list of integers or strings, as an array."""
     check_unmasked(name, labels)
     array = np.asarray(labels)
-    if array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
+    if array.dtype.kind == "U" and isinstance(labels, list) and {*map(type, labels)} == {str}:
+        if "\0" in "".join(labels):
+            check_last_characters(labels, name)
+    elif array.dtype.kind in "OU" and all(isinstance(label, str) for label in np.asarray(labels, dtype=object).flat):
         check_last_characters(labels, name)
         array = array.astype(str)
     elif array.dtype.kind == "U":  # NumPy has turned numbers into strings

@@ -99,7 +99,7 @@ def _stack_list(X: Any, noun: str, may_be_empty: bool, n_features: int | None) -
         if matrix.shape[1] != matrices[0].shape[1]:
             raise ValueError(f"X[{i}] has {count_of(matrix.shape[1], 'feature')}, but X[0] has {matrices[0].shape[1]}.")
     starts = starts_of([matrix.shape[0] for matrix in matrices])
-    if any(sp.issparse(matrix) for matrix in matrices):
+    if any(not isinstance(matrix, np.ndarray) for matrix in matrices):
         return Rows(sp.csr_array(sp.vstack(matrices, format="csr")), starts)
     return Rows(np.concatenate(matrices), starts)
 
@@ -117,6 +117,8 @@ def _cut_matrix(X: object, lengths: object) -> Rows:
 
 
 def _as_matrix(x: Any, name: str) -> Any:
+    if type(x) is np.ndarray and x.ndim == 2 and x.dtype.kind in "biuf" and x.dtype != np.float16:
+        return x  # as most are: there may be very many
     if not sp.issparse(x):
         check_unmasked(name, x)
         try:

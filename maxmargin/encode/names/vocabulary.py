@@ -16,6 +16,7 @@ from maxmargin.encode.names.forked_reading import read_all_codes
 from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns
 from maxmargin.encode.names.named_rows import LISTS, Codes
 from maxmargin.persist.registry import register
+from maxmargin.supervision.tallies import is_frequent
 from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense, is_named
 from maxmargin.wording import count_of, quote
 
@@ -217,7 +218,7 @@ def learn_names(
     columns = Columns(before, grows=True)
     rows = read_rows(X, columns, may_be_empty=may_be_empty)
     if min_count > 1 and columns:
-        is_kept = np.bincount(rows.matrix.indices, minlength=len(columns)) >= min_count
+        is_kept = is_frequent(columns, np.bincount(rows.matrix.indices, minlength=len(columns)), min_count)
         is_kept[: len(before)] = True
         columns, rows = Columns(compress(columns, is_kept)), rows._replace(matrix=rows.matrix[:, is_kept])
         if not columns:

@@ -21,10 +21,11 @@ from maxmargin.checks import as_sample_weight
 from maxmargin.data.sharding import Shards, check_chunk
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.fitting import Task, as_list
-from maxmargin.estimators.foundation.portioned import check_portionable, prepare_portion
+from maxmargin.estimators.foundation.portioned import check_portionable, count_portion, needs_tally, prepare_portion
 from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.portions import Portion, T, in_tuples, own
+from maxmargin.supervision.tallies import Tally
 from maxmargin.text.sentence_files.documents import read_document
 from maxmargin.version import __version__
 from maxmargin.wording import quote
@@ -59,19 +60,22 @@ def prepare_on(
     check_portionable(model, data, "client")
     sources = submit_sources(tasks, X, y)
     bare = type(model)(**model.get_params(deep=False))
-    found = [tasks.submit(learn_alone, bare, source, k) for k, source in enumerate(sources)]
+    tally = count_in_order(tasks, bare, sources) if needs_tally(model) else tasks.submit(hold, Tally().finished())
+    found = [tasks.submit(learn_alone, bare, source, k, tally) for k, source in enumerate(sources)]
     sizes = np.array(tasks.results([tasks.submit(nth, future, 1) for future in found]))
     alone = [tasks.submit(nth, future, 0) for future in found]
     before = [] if former is None else [tasks.submit(hold, former)]
     if "former" in model._encoder_type.argument_names():
-        union = join_in_order(tasks, before + alone)
+        union = join_in_order(tasks, before + alone, join)
     else:
         union = (before + alone)[0]
         check_alike(tasks, union, alone, f", or a {type(model).__name__} needs all examples in one place.")
     weights: Sequence[Any] = [None] * len(sizes)
     if sample_weight is not None:
         weights = np.split(as_sample_weight(sample_weight, int(sizes.sum())), np.cumsum(sizes)[:-1])
-    calls = ((bare, source, k, union, weight) for k, (source, weight) in enumerate(zip(sources, weights, strict=True)))
+    calls = (
+        (bare, source, k, union, weight, tally) for k, (source, weight) in enumerate(zip(sources, weights, strict=True))
+    )
     made = tasks.submit_evenly(make_portion, calls)
     portions, encoders = ([tasks.submit(nth, future, i) for future in made] for i in (0, 1))
     check_alike(tasks, encoders[0], encoders, ".")
@@ -145,12 +149,18 @@ def submit_sources(tasks: Tasks, X: Any, y: Any) -> list[Future]:
     return [tasks.submit(hold, (X[lo:hi], y[lo:hi])) for lo, hi in pairwise(ends)]
 
 
-def join_in_order(tasks: Tasks, encoders: list[Future]) -> Future:
+def join_in_order(tasks: Tasks, known: list[Future], join_two: Callable[[T, T], T]) -> Future:
     """What all know, joined two by two."""
-    while len(encoders) > 1:
-        pairs = zip(encoders[::2], encoders[1::2], strict=False)
-        encoders = [tasks.submit(join, a, b) for a, b in pairs] + encoders[len(encoders) // 2 * 2 :]
-    return encoders[0]
+    while len(known) > 1:
+        pairs = zip(known[::2], known[1::2], strict=False)
+        known = [tasks.submit(join_two, a, b) for a, b in pairs] + known[len(known) // 2 * 2 :]
+    return known[0]
+
+
+def count_in_order(tasks: Tasks, model: StructuredModel, sources: list[Future]) -> Future:
+    """How often names and labels occur in all portions."""
+    counted = [tasks.submit(count_portion, model, source, k) for k, source in enumerate(sources)]
+    return tasks.submit(Tally.finished, join_in_order(tasks, counted, add_up))
 
 
 # --- on workers -------------------------------------------------------------------------------------------------------
@@ -185,20 +195,30 @@ def read_file(path: str, checksum: int) -> tuple[object, object]:
     return names, document.y
 
 
-def learn_alone(model: StructuredModel, source: object, k: int) -> tuple[Encoder, int]:
+def learn_alone(model: StructuredModel, source: object, k: int, tally: Tally) -> tuple[Encoder, int]:
     """What the encoder of a portion knows, and how many examples there are."""
-    task = prepare_portion(model, source, k)
+    task = prepare_portion(model, source, k, tally=tally)
     return task.encoder, len(part_sizes(task.problem))
 
 
 def make_portion(
-    model: StructuredModel, source: object, k: int, union: Encoder, sample_weight: np.ndarray | None
+    model: StructuredModel,
+    source: object,
+    k: int,
+    union: Encoder,
+    sample_weight: np.ndarray | None,
+    tally: Tally,
 ) -> tuple[Portion, Encoder]:
     """A portion, and its encoder, which knows what the union knows."""
-    task = prepare_portion(model, source, k, sample_weight, union)
+    task = prepare_portion(model, source, k, sample_weight, union, tally=tally)
     if task.weak is not None:
         raise ValueError(f"Portion {k} of the data has outputs that are known in part, which need all in one place.")
     return Portion(task.problem, task.sample_weight), task.encoder
+
+
+def add_up(a: Tally, b: Tally) -> Tally:
+    """What either has counted."""
+    return Tally().add(a).add(b)
 
 
 def join(a: Encoder, b: Encoder) -> Encoder:

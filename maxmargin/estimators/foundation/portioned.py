@@ -16,6 +16,7 @@ from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.persist.spilled import SpillFile
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
+from maxmargin.supervision.tallies import Tally, tallying
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -36,9 +37,13 @@ def prepare_shards(
     if len(shards) == 1:
         return prepare_portion(model, shards[0], 0, sample_weight, former, data)
     check_portionable(model, data, "shards")
+    tally = Tally()
+    for k, shard in enumerate(shards if needs_tally(model) else ()):
+        tally.add(count_portion(model, shard, k))
+    tally.finished()
     union, sizes, can_join = former, [], "former" in model._encoder_type.argument_names()
     for k, shard in enumerate(shards):
-        task = prepare_portion(model, shard, k, None, union)
+        task = prepare_portion(model, shard, k, None, union, tally=tally)
         if union is not None and not can_join and task.encoder != union:
             name = type(model).__name__
             raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
@@ -49,7 +54,7 @@ def prepare_shards(
     home, kept = SpillFile(shards.folder), []
     for k, shard in enumerate(shards):
         own = None if weight is None else weight[ends[k] - sizes[k] : ends[k]]
-        task = prepare_portion(model, shard, k, own, union)
+        task = prepare_portion(model, shard, k, own, union, tally=tally)
         if task.encoder != union or len(part_sizes(task.problem)) != sizes[k]:
             raise ValueError(f"Shard {k} has changed since it was read first, or differs in kind from shard 0.")
         if task.weak is not None:
@@ -67,10 +72,20 @@ def check_portionable(model: StructuredModel, data: Mapping[str, Any], where: st
     given = [name for name, value in data.items() if value is not None]
     if given:
         raise ValueError(f"{given[0]} must be None with {where}: portions of the data hold X and y alone.")
-    if getattr(model, "class_weight", None) == "balanced":
-        raise ValueError(f'class_weight must be a dictionary with {where}: "balanced" needs all examples in one place.')
-    if getattr(model, "min_count", 1) != 1:
-        raise ValueError(f"min_count must be 1 with {where}: names are counted where all examples are in one place.")
+
+
+def needs_tally(model: StructuredModel) -> bool:
+    """Whether a model asks how often something occurs in all portions."""
+    weight = getattr(model, "class_weight", None)
+    asked = weight if isinstance(weight, list | tuple) else [weight]
+    return getattr(model, "min_count", 1) > 1 or any(isinstance(entry, str) for entry in asked)
+
+
+def count_portion(model: StructuredModel, source: object, k: int) -> Tally:
+    """How often names and labels occur in a portion."""
+    tally = Tally()
+    prepare_portion(model, source, k, tally=tally)
+    return tally
 
 
 def prepare_portion(
@@ -80,6 +95,7 @@ def prepare_portion(
     sample_weight: ArrayLike | None = None,
     union: Encoder | None = None,
     data: Mapping[str, Any] | None = None,
+    tally: Tally | None = None,
 ) -> Task:
     """The task of a portion; what is wrong with it is told with its number."""
     try:
@@ -87,6 +103,7 @@ def prepare_portion(
         if y is None:
             raise TypeError("there is no y.")
         weight = None if sample_weight is None else np.array(sample_weight)  # that of a worker may be read-only
-        return prepare(model, X, y, weight, union, **(data or {}))
+        with tallying(tally):
+            return prepare(model, X, y, weight, union, **(data or {}))
     except (TypeError, ValueError) as error:
         raise type(error)(f"In portion {k} of the data: {error}") from None
