@@ -7,8 +7,11 @@ import pytest
 
 from examples.intervals import make_intervals
 from examples.word_segmentation import LONGEST, Segmentation, boundaries, f1
-from maxmargin import BCFW, CustomProblem, ProblemModel
-from maxmargin.testing import check_solver, check_structure
+from maxmargin import BCFW, CCCP, CustomProblem, ProblemModel, Status
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.problem import restrict
+from maxmargin.supervision.weak import Weak
+from maxmargin.testing import check_solver, check_structure, toy_chains
 from tests import naive
 from tests.toy import Candidates
 
@@ -100,3 +103,29 @@ def test_what_is_no_problem():
         ProblemModel(lambda X, y=None: X).fit([0], [0])
     with pytest.raises(TypeError, match="y must hold the true outputs"):
         ProblemModel(Choice).fit([np.eye(2)], None)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_a_problem_of_outputs_known_in_part():
+    """It is trained as estimators of the library are."""
+
+    def make_problem(X, y=None):
+        problem = toy_chains(len(X), n_labels=3, max_length=3)
+        if y is None:
+            return problem
+        is_wrong = np.arange(3) != problem.supervision.labels[:, np.newaxis]
+        is_wrong[::2], problem.supervision.weight[::2] = False, 0.0
+        return problem, Weak(restrict(problem, Blocks(is_wrong.ravel(), 3 * problem.starts)))
+
+    model = ProblemModel(make_problem, C=1.0, tol=1e-3, random_state=0, warm_start=True)
+    X, y = [*range(6)], [*range(6)]
+    assert model.fit(X, y).status_ is Status.STATIONARY
+    problem, weak = make_problem(X, y)
+    result = CCCP().solve(problem, weak=weak, tol=1e-3, random_state=0)
+    assert np.array_equal(model.coef_, result.w)
+    assert model.score(X, y) <= 0
+    assert len(model.predict(X)) == 6
+    assert model.fit(X, y).status_ is Status.STATIONARY  # a warm start, which certifies the weights at once
+    assert len(model.trace_) == 1
+    with pytest.raises(TypeError, match="make_problem must return a problem, or a pair of it and a Weak, not"):
+        ProblemModel(lambda X, y=None: (toy_chains(2), None)).fit(X, y)

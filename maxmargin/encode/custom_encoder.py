@@ -18,6 +18,7 @@ from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.custom_problem import CustomProblem
 from maxmargin.supervision.weak import Learned, Weak
+from maxmargin.wording import quote
 
 
 class OwnEncoder(Encoder[P]):
@@ -26,10 +27,6 @@ class OwnEncoder(Encoder[P]):
     def is_of(self, **arguments: object) -> bool:
         """Whether it was learned with these very objects."""
         raise NotImplementedError
-
-    def learned(self, problem: P) -> Learned:
-        """What is known of a problem of training data."""
-        return Learned(self, problem)
 
     def dual_shape(self, problem: P) -> tuple[object, ...]:
         return (problem,)  # which alone knows what its outputs are
@@ -55,12 +52,10 @@ class CustomEncoder(OwnEncoder[CustomProblem]):
         if y is None:
             raise TypeError("y must be a list with one output per example.")
         problem = CustomProblem(model, X, y)
-        return cls(model=model, n_features=problem.n_features).learned(problem)
-
-    def learned(self, problem: CustomProblem) -> Learned:
+        encoder = cls(model=model, n_features=problem.n_features)
         if not problem.is_weak.any():
-            return Learned(self, problem)
-        return Learned(self, problem, Weak(problem.restrict(problem.Y or []), is_weak=problem.is_weak))
+            return Learned(encoder, problem)
+        return Learned(encoder, problem, Weak(problem.restrict(problem.Y or []), is_weak=problem.is_weak))
 
     def problem(self, X: Any, y: Any = None) -> CustomProblem:
         problem = CustomProblem(self.model, X, None, self.n_features)
@@ -122,9 +117,9 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
                 raise TypeError(f"{name} must be a function, not {function!r}.")
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
-        problem = _check(make_problem(X, y))
+        problem, weak = _read(make_problem(X, y))
         encoder = cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size)
-        return encoder.learned(problem)
+        return Learned(encoder, problem, weak)
 
     def exclusions(self, problem: AnyProblem, known: Any, name: str) -> Blocks:
         sizes = contract.part_sizes(problem)
@@ -138,7 +133,7 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         return excluded
 
     def problem(self, X: object, y: object = None) -> Any:
-        return _check(self.make_problem(X) if y is None else self.make_problem(X, y))
+        return _read(self.make_problem(X) if y is None else self.make_problem(X, y))[0]
 
     def decode(self, problem: AnyProblem, i: int, rows: np.ndarray) -> Any:
         return rows if self.decode_row is None else [self.decode_row(problem, i, row) for row in rows]
@@ -147,12 +142,17 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         return Merits(-inference.costs_of(problem, outputs), best=0.0)
 
 
-def _check(problem: AnyProblem) -> Any:
-    """What `make_problem` returned, which must have all functions that solvers call."""
+def _read(made: Any) -> tuple[Any, Weak | None]:
+    """What `make_problem` returned: a problem, which must have all functions that solvers call, and what is known."""
+    problem, *others = made if type(made) is tuple else (made,)  # problems may be named tuples
     missing = [function.__name__ for function in NEEDED if not supports(function, problem)]
     if missing:
         raise TypeError(
             f"make_problem must return a problem, but its {type(problem).__name__} lacks {', '.join(missing)}: "
             "see maxmargin.problem."
         )
-    return problem
+    if not others:
+        return problem, None
+    if len(others) != 1 or not isinstance(others[0], Weak):
+        raise TypeError(f"make_problem must return a problem, or a pair of it and a Weak, not {quote(made)}.")
+    return problem, others[0]

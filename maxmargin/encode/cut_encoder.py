@@ -20,7 +20,8 @@ from maxmargin.encode.inputs.example_checks import (
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.encode.partial.annotations import price_annotations
-from maxmargin.encode.partial.image_labels import learn_covered, learn_image_labels
+from maxmargin.encode.partial.image_labels import agree_with_images, learn_covered, learn_image_labels
+from maxmargin.problem import AnyProblem
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.annotated import shape_of_groups
@@ -109,6 +110,9 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
             n_features=nodes.matrix.shape[1],
             n_edge_features=edges.matrix.shape[1],
         )
+
+    def agreeing(self, problem: GraphCutProblem, known: object, name: str) -> AnyProblem:
+        return agree_with_images(self, problem, known, name, np.tile(np.arange(2), (problem.starts[-1], 1)))
 
     def exclude(self, problem: GraphCutProblem, table: np.ndarray) -> Blocks:
         return as_blocks([rows.T.ravel() for rows in np.split(table, problem.starts[1:-1])], bool)

@@ -22,7 +22,7 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.encode.inputs.typed_graphs import Typed, stack_graphs
 from maxmargin.encode.partial.cost_tables import check_one_cost, read_edge_costs, read_node_costs
-from maxmargin.encode.partial.image_labels import learn_covered, learn_image_labels
+from maxmargin.encode.partial.image_labels import agree_with_images, learn_covered, learn_image_labels
 from maxmargin.encode.partial.node_states import (
     StatesOfTypes,
     by_state,
@@ -35,6 +35,7 @@ from maxmargin.encode.partial.node_states import (
     pairs_of_states,
     supervise_states,
 )
+from maxmargin.problem import AnyProblem
 from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
@@ -239,6 +240,9 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
             i, node = locate(int(np.argmin(left)), nodes.starts)
             raise ValueError(f"{name}[{i}] leaves no label for node {node}: nodes of its type have others.")
 
+    def agreeing(self, problem: WithOracles, known: object, name: str) -> AnyProblem:
+        return agree_with_images(self, problem, known, name, self.state[problem.graphs.nodes.type])
+
     def exclude(self, problem: WithOracles, table: np.ndarray) -> Blocks:
         return by_state(self.state, problem.graphs.nodes, table)
 
@@ -275,11 +279,12 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         return super().judge(problem, outputs)._replace(weights=problem.graphs.supervision.weight.astype(np.float64))
 
     def decode(self, problem: WithOracles, i: int, rows: np.ndarray) -> np.ndarray:
-        nodes = problem.graphs.nodes
+        nodes = shape_of_groups(problem)[0].graphs.nodes
         return self._labels(nodes.type[nodes.starts[i] : nodes.starts[i + 1]], rows)
 
     def decode_all(self, problem: WithOracles, outputs: Blocks) -> list[np.ndarray]:
-        return np.split(self._labels(problem.graphs.nodes.type, outputs.values), outputs.starts[1:-1])
+        nodes = shape_of_groups(problem)[0].graphs.nodes
+        return np.split(self._labels(nodes.type, outputs.values), outputs.starts[1:-1])
 
     def _labels(self, node_types: np.ndarray, states: np.ndarray) -> np.ndarray:
         """The labels of states of nodes of some types: the classes that a type has are sorted as its states are."""

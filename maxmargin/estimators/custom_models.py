@@ -26,15 +26,17 @@ class OwnStructure(StructuredModel):
         y : list of outputs of any kind, or of what is known of them where the model says what agrees with it
         """
         self._fit(X, y, sample_weight, options)
-        self._trained_on = (X, y) if self.warm_start else None
-        self._dual_shape = self._dual_shape if self.warm_start else None  # which holds the examples
+        if not self.warm_start:
+            vars(self).update(_trained_on=None, _dual_shape=None)  # which hold the examples
         return self
 
     def _learn(self, X: object, y: object, **data: object) -> Learned:
-        last = getattr(self, "_trained_on", None) or (None, None)
-        if self.warm_start and last[0] is X and last[1] is y and self._encoder.is_of(**self._arguments()):
-            return self._encoder.learned(self._dual_shape[0])  # whose outputs are numbered
-        return super()._learn(X, y, **data)
+        last: Any = getattr(self, "_trained_on", None) or (None, None, None)
+        if self.warm_start and last[0] is X and last[1] is y and last[2].encoder.is_of(**self._arguments()):
+            return last[2]  # whose outputs are numbered
+        learned = super()._learn(X, y, **data)
+        self._trained_on: Any = (X, y, learned)
+        return learned
 
 
 @estimator
@@ -112,8 +114,9 @@ class ProblemModel(MaxMargin, OwnStructure):
 
     make_problem: Any = parameter(
         "callable",
-        "A function of X and y that returns the problem of these examples, by the contract of `maxmargin.problem`; "
-        "it is called without y to predict.",
+        "A function of X and y that returns the problem of these examples, by the contract of `maxmargin.problem`, or "
+        "a pair of it and a `maxmargin.supervision.weak.Weak` where y holds less than outputs; it is called without y "
+        "to predict.",
         kw_only=False,
     )
     decode: Any = parameter(

@@ -143,16 +143,19 @@ def _labels(part: Any) -> list[object]:
     return [*given] if are_many else [given]
 
 
-def read_annotations(known: object, classes: np.ndarray, weight: np.ndarray, name: str) -> Reading:
+def read_annotations(
+    known: object, classes: np.ndarray, weight: np.ndarray, name: str, possible: np.ndarray | None = None
+) -> Reading:
     """What the annotations `known` say of an image whose nodes have these weights in the cost; `name` is for messages.
 
+    Labels of nodes may be impossible whatever is known, by flags (V, L) of those that are not.
     A tag that does not occur costs the weight of all nodes, divided by the number of tags; a line without the label of
     its box a tenth of the weight of the nodes in the boxes, divided by the number of lines: about what the nodes cost
     that are then wrong, as few nodes of a thing are on the outer lines, which are those that tend to be missed.
     """
     n_nodes, n_labels = len(weight), len(classes)
     number = {label: k for k, label in enumerate(classes.tolist())}
-    allowed = np.ones((n_nodes, n_labels), bool)
+    allowed = np.ones((n_nodes, n_labels), bool) if possible is None else possible.copy()
     tags: dict[int, Group] = {}
     lines = []
     for part in _parts(known):

@@ -160,3 +160,53 @@ def test_bad_annotations_are_refused(known, message):
     X, y, _ = make_images(3, 2)
     with pytest.raises((TypeError, ValueError), match=message):
         GraphCutSVM().fit(X, [y[0], known, y[2]])
+
+
+def agrees(labels, known):
+    """Whether labels of nodes agree with an annotation, or with all of several, by their definitions."""
+    if isinstance(known, tuple):
+        return all(agrees(labels, part) for part in known)
+    if isinstance(known, Tags):
+        return {*labels.tolist()} == {*known.labels}
+    if isinstance(known, Seeds):
+        return np.array_equal(labels[known.nodes], known.labels)
+    outside = np.setdiff1d(np.arange(len(labels)), np.concatenate([[], *known.lines]))
+    return all((labels[line] == known.label).any() for line in known.lines) and known.label not in labels[outside]
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.filterwarnings("ignore:Not solved")
+@pytest.mark.parametrize(("make", "n_labels"), [(GraphCutSVM, 2), (GraphSVM, 3), (GraphCRF, 3)])
+def test_predictions_agree_with_annotations(make, n_labels):
+    X, y, boxes = make_images(9, n_labels)
+    model = make(C=0.01, max_passes=2, random_state=0).fit(X, y)
+    known = [None, y[1], *annotate(y, boxes, "mixed", n_full=0)[2:]]
+    found = model.predict_certified(X, allowed=known)
+    free = model.predict(X)
+    assert np.array_equal(found[0].output, free[0])
+    assert np.array_equal(found[1].output, y[1])
+    assert not all(agrees(labels, what) for labels, what in zip(free[2:], known[2:], strict=True))
+    for prediction, labels, what in zip(found, model.predict(X, allowed=known), known, strict=True):
+        assert what is None or isinstance(what, np.ndarray) or agrees(labels, what)
+        assert np.array_equal(prediction.output, labels)
+        assert prediction.score <= prediction.bound + 1e-9
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_what_predictions_cannot_agree_with():
+    X, y, _ = make_images(3, 2)
+    model = GraphCutSVM(random_state=0, max_passes=1).fit(X, y)
+    for allowed, message in (
+        ([Tags([7])] * 3, r"allowed\[0\] names 7, which is not one of the labels that were seen in fit"),
+        ([Tags([0])] * 2, "X has 3 examples, but allowed has 2"),
+        ([None, (Tags([0]), Seeds([2], [1])), None], r"allowed\[1\] leaves no label for node 2"),
+        (
+            [None, None, (Tags([0, 1]), Seeds(np.arange(20), 0))],
+            r"allowed\[2\] has the tag 1, but leaves no node",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            model.predict(X, allowed=allowed)
+    with pytest.raises(TypeError, match="decision_function takes what is known of single nodes, and no tags or boxes"):
+        model.decision_function(X, allowed=[Tags([0, 1])] * 3)
+    assert model.decision_function(X, allowed=[Seeds([0], [1])] * 3)[0][0, 0] == -np.inf

@@ -17,7 +17,7 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
 from maxmargin.persist.registry import register
-from maxmargin.problem import all_true_outputs, true_outputs
+from maxmargin.problem import all_true_outputs, restrict, true_outputs
 from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
 from maxmargin.wording import quote
@@ -99,6 +99,10 @@ class Encoder(Generic[P]):
     def exclusions(self, problem: P, known: object, name: str) -> Any:
         """What `restrict` takes to leave only those outputs that agree with what is known of them."""
         raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out by it.")
+
+    def agreeing(self, problem: P, known: object, name: str) -> Any:
+        """The problem with only those outputs that agree with what is known of them, `name` in messages."""
+        return restrict(problem, self.exclusions(problem, known, name))
 
     def names(self, w: np.ndarray) -> Any:
         """The parts of the weights by their names, as views."""

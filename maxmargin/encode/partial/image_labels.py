@@ -8,9 +8,10 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
+from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations
-from maxmargin.problem import AnyProblem
-from maxmargin.structures.derived.annotated import cover_groups
+from maxmargin.problem import AnyProblem, all_true_outputs, restrict
+from maxmargin.structures.derived.annotated import cover_all, cover_groups
 from maxmargin.supervision.image_annotations import Group, Reading, is_annotation, labels_in, read_annotations
 from maxmargin.supervision.weak import Learned
 
@@ -87,6 +88,33 @@ def learn_covered(
     problem, consistent = cover_groups(problem, found.weak.consistent, groups)
     target = None if found.weak.target is None else _with_groups(found.weak.target, groups)
     return found._replace(problem=problem, weak=found.weak._replace(consistent=consistent, target=target))
+
+
+def agree_with_images(
+    encoder: LabellingEncoder, problem: AnyProblem, known: Any, name: str, state: np.ndarray
+) -> AnyProblem:
+    """The problem with only those outputs that agree with what is known of nodes, and with annotations of images.
+
+    Labels become states, by a table (N, L) that is -1 where a node cannot have one; `name` is for messages.
+    """
+    annotated = {i: what for i, what in enumerate(known) if is_annotation(what)} if hasattr(known, "__len__") else {}
+    if not annotated:
+        return restrict(problem, encoder.exclusions(problem, known, name))
+    starts, classes = all_true_outputs(problem).starts, encoder.classes
+    check_truths(known, len(starts) - 1, "what is known of each graph", "example", name)
+    of_nodes, completion, groups = [*known], np.zeros(starts[-1], np.int32), [list[Group]() for _ in known]
+    for i, what in annotated.items():
+        for label in labels_in(what, f"{name}[{i}]"):
+            if label not in classes.tolist():
+                raise ValueError(f"{name}[{i}] names {label!r}, which is not one of the labels that were seen in fit.")
+        of_graph = slice(starts[i], starts[i + 1])
+        states = state[of_graph]
+        reading = read_annotations(what, classes, np.ones(len(states)), f"{name}[{i}]", states >= 0)
+        of_nodes[i] = [{*classes[row].tolist()} for row in reading.allowed]
+        completion[of_graph] = states[np.arange(len(states)), reading.completion]
+        groups[i] = [group._replace(states=states[group.nodes, group.states]) for group in reading.groups]
+    left = restrict(problem, encoder.exclusions(problem, of_nodes, name))
+    return cover_all(left, groups, Blocks(completion, starts)) if any(groups) else left
 
 
 def _with_groups(means: Blocks, groups: list[list[Group]]) -> Blocks:

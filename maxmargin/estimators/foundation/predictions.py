@@ -45,6 +45,8 @@ def check_has(problem: AnyProblem, function: Generic, method: str) -> None:
     """Raise unless a problem implements what a method needs."""
     if supports(function, problem):
         return
+    if hasattr(problem, "groups"):
+        raise TypeError(f"{method} takes what is known of single nodes, and no tags or boxes.")
     if hasattr(problem, "plan"):
         i = int(np.argmax(problem.plan.which == NONE))
         raise TreewidthError(f"{method} needs graphs of small treewidth, but that of X[{i}] is too large.")
@@ -58,7 +60,7 @@ def agreeing(encoder: Encoder, problem: AnyProblem, known: object, name: str) ->
     """A problem with only those outputs that agree with what is known of them, `name` in messages."""
     if not supports(restrict, problem):
         raise TypeError(f"{name} must be None: outputs of a {type(problem).__name__} cannot be ruled out.")
-    return restrict(problem, encoder.exclusions(problem, known, name))
+    return encoder.agreeing(problem, known, name)
 
 
 def log_likelihood(self: StructuredModel, X: object, y: object) -> np.ndarray:
@@ -121,6 +123,7 @@ def known_log_likelihoods(model: StructuredModel, X: object, known: object, **da
     problem = model._problem(X, **data)
     check_has(problem, exp_oracle, "log_likelihood")
     both = agreeing(model._encoder, problem, known, "y"), problem
+    check_has(both[0], exp_oracle, "log_likelihood")
     some, every = (inference.marginals(part, model._w, model.n_jobs)[1] for part in both)
     return np.where(some < IMPOSSIBLE / 2, -np.inf, np.minimum(some - every, 0.0))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from maxmargin.arrays.blocks import Blocks
 from maxmargin.problem import AnyProblem, all_true_outputs
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.derived import covers  # noqa: F401  (oracles)
@@ -19,6 +20,11 @@ def cover_groups(problem: AnyProblem, consistent: object, groups: list[list[Grou
     if isinstance(problem, GraphCutProblem):
         return cover_by_cuts(problem, made), covered
     return CoverProblem(problem, made), covered
+
+
+def cover_all(problem: AnyProblem, groups: list[list[Group]], outputs: Blocks) -> CoveredProblem:
+    """The problem with only those outputs that cover all groups, as the given ones do."""
+    return CoveredProblem(problem, make_groups(problem, groups), outputs)
 
 
 def shape_of_groups(problem: Any) -> tuple[Any, ...]:
