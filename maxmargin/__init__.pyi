@@ -25,8 +25,10 @@ from maxmargin.estimators.cut_models import GraphCutSVM as GraphCutSVM
 from maxmargin.estimators.cut_models import graph_cut as graph_cut
 from maxmargin.estimators.graph_models import GraphCRF as GraphCRF
 from maxmargin.estimators.graph_models import GraphSVM as GraphSVM
+from maxmargin.estimators.kernel_models import KernelCandidateSVM as KernelCandidateSVM
 from maxmargin.estimators.kernel_models import KernelChainCRF as KernelChainCRF
 from maxmargin.estimators.kernel_models import KernelChainSVM as KernelChainSVM
+from maxmargin.estimators.kernel_models import KernelGraphSVM as KernelGraphSVM
 from maxmargin.estimators.kernel_models import KernelMulticlassSVM as KernelMulticlassSVM
 from maxmargin.estimators.kernel_models import KernelTreeSVM as KernelTreeSVM
 from maxmargin.estimators.multilabel_models import MultiLabelCRF as MultiLabelCRF

@@ -257,8 +257,8 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
     def names(self, w: np.ndarray) -> Bunch:
         counts = (self.state.max(axis=1) + 1).tolist()
         width = self.n_features_in + self.has_bias
-        node_types, edge_types = self.node_types.tolist(), self.edge_types.tolist()
-        named, at = Bunch(), 0
+        node_types = self.node_types.tolist()
+        named, at = {}, 0
         for name, count in zip(node_types, counts, strict=True):
             table = w[at : at + width * count].reshape(count, width).T
             which = f"[{name}]" if len(node_types) > 1 else ""
@@ -266,6 +266,13 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
             if self.has_bias:
                 named[f"bias{which}"] = table[-1]
             at += table.size
+        return Bunch(**named, **self.names_of_edges(w[at:]))
+
+    def names_of_edges(self, w: np.ndarray) -> dict[str, np.ndarray]:
+        """The parts of the weights of edges by their names, as views."""
+        counts = (self.state.max(axis=1) + 1).tolist()
+        node_types, edge_types = self.node_types.tolist(), self.edge_types.tolist()
+        named, at = {}, 0
         for kind, first, second in self.kinds.tolist():
             is_potts = self.interaction == "potts" and first == second
             shape = () if is_potts else (counts[first], counts[second])

@@ -22,13 +22,10 @@ class CandidateData(FitOptions, total=False):
 
 
 @estimator
-class CandidateModel(Names, Precision, StructuredModel):
+class CandidateModel(Precision, StructuredModel):
     """What the models of candidate sets share."""
 
-    _encoder_type = CandidateEncoder
     _drawing = CANDIDATES
-
-    feature_names_in_ = property(feature_names)
 
     def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[FitOptions]) -> Self:
         """Train on candidate sets.
@@ -45,7 +42,25 @@ class CandidateModel(Names, Precision, StructuredModel):
 
 
 @estimator
-class CandidateSVM(MaxMargin, CandidateModel):
+class LinearCandidateModel(Names, CandidateModel):
+    """What those share whose weights are those of features."""
+
+    _encoder_type = CandidateEncoder
+
+    feature_names_in_ = property(feature_names)
+
+
+@estimator
+class CandidateMaxMargin(MaxMargin, CandidateModel):
+    """What structural SVMs on candidate sets share: costs of candidates."""
+
+    @documented_by(CandidateModel.fit)
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[CandidateData]) -> Self:
+        return self._fit(X, y, sample_weight, options)
+
+
+@estimator
+class CandidateSVM(CandidateMaxMargin, LinearCandidateModel):
     """Structural SVM that chooses among candidates: reranking, entity linking, learning to pick one of a list.
 
     Every example has its own candidates, any number of them, each with a row of features. The score of a candidate is
@@ -73,13 +88,9 @@ class CandidateSVM(MaxMargin, CandidateModel):
     ([0, 1, 0], [2])
     """
 
-    @documented_by(CandidateModel.fit)
-    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[CandidateData]) -> Self:
-        return self._fit(X, y, sample_weight, options)
-
 
 @estimator
-class CandidateCRF(Likelihood, CandidateModel):
+class CandidateCRF(Likelihood, LinearCandidateModel):
     """Conditional logit: the probability of a candidate is its share of exp(score) among those of its example.
 
     Minimises (lambda/2) ||w||^2 + (1/n) sum_i weight_i {-log p(true candidate)}, lambda = 1/(n C), and certifies how

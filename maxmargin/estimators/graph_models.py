@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self, Unpack
+from typing import Annotated, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikeli
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
 from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer
+from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer, Trainer
 from maxmargin.parameters import parameter
 from maxmargin.problem import AnyProblem, max_marginals
 
@@ -75,7 +75,7 @@ class GraphModel(Precision, StructuredModel):
 
     _encoder_type = GraphEncoder
     _drawing = MASKS
-    _trainer = RelaxableTrainer()
+    _trainer: ClassVar[Trainer] = RelaxableTrainer()
 
     def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[GraphData]) -> Self:
         """Train on labelled graphs.

@@ -5,14 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from maxmargin.encode.kernelized.kernel_encoders import (
+    KernelCandidateEncoder,
     KernelChainEncoder,
+    KernelGraphEncoder,
     KernelMulticlassEncoder,
     KernelTreeEncoder,
 )
+from maxmargin.estimators.candidate_models import CandidateMaxMargin
 from maxmargin.estimators.class_models import MulticlassSVM
 from maxmargin.estimators.foundation.arguments import LabelMaxMargin
 from maxmargin.estimators.foundation.fit_options import estimator
 from maxmargin.estimators.foundation.sequence_base import SequenceCRF, SequenceModel
+from maxmargin.estimators.foundation.trainers import Trainer
+from maxmargin.estimators.graph_models import GraphModel
 from maxmargin.estimators.tree_models import TreeModel
 from maxmargin.parameters import arguments, parameter
 
@@ -151,6 +156,77 @@ class KernelTreeSVM(LabelMaxMargin, KernelArguments, TreeModel):
     """
 
     _encoder_type = KernelTreeEncoder
+
+
+@estimator
+class KernelGraphSVM(LabelMaxMargin, KernelArguments, GraphModel):
+    """Structural SVM that labels the nodes of graphs with a kernel: scores of labels that are not linear in features.
+
+    Minimises the objective of `GraphSVM` where each label has a function of the nodes' features in place of a row of
+    weights: a combination of the kernel's values with those of the training nodes. Weights of edges are linear. It is
+    trained as `KernelChainSVM` is, of N nodes; superpixels keep N small where pixels would not.
+
+    Attributes
+    ----------
+    classes_ : (L,) array
+        The labels, sorted.
+    coef_ : Bunch
+        ``dual`` (S, L), the coefficients of the support nodes, or ``dual[type]`` for each type of nodes, where there
+        are several; ``edges`` as those of `GraphSVM`.
+    support_ : (S,) array
+        The numbers of the nodes, among all of the training graphs, that have coefficients.
+    support_vectors_ : (S, F) array
+        Their features, unless the kernel is precomputed.
+    n_features_in_, n_edge_features_in_ : int
+        The numbers of features of nodes, F, and of edges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import Graph, KernelGraphSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = [Graph(rng.uniform(-1, 1, size=(3, 2)), [(0, 1), (1, 2), (2, 0)]) for _ in range(40)]
+    >>> y = [(graph.features.prod(axis=1) > 0).astype(int) for graph in X]  # no linear scores say so
+    >>> model = KernelGraphSVM(kernel="rbf", gamma=2.0, C=10.0, tol=0.1, random_state=0).fit(X[:30], y[:30])
+    >>> model.score(X[30:], y[30:]) > 0.9
+    True
+    """
+
+    _encoder_type = KernelGraphEncoder
+    _trainer = Trainer()
+
+
+@estimator
+class KernelCandidateSVM(KernelArguments, CandidateMaxMargin):
+    """Structural SVM that chooses among candidates with a kernel: scores that are not linear in their features.
+
+    Minimises the objective of `CandidateSVM` where the score is a function of a candidate's features: a combination of
+    the kernel's values with those of the training candidates. It is trained as `KernelChainSVM` is, of N candidates.
+
+    Attributes
+    ----------
+    coef_ : Bunch
+        ``dual`` (S,), the coefficients of the support candidates.
+    support_ : (S,) array
+        The numbers of the candidates, among those of all training examples, that have coefficients.
+    support_vectors_ : (S, F) array
+        Their features, unless the kernel is precomputed.
+    n_features_in_ : int
+        The number of features F.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import KernelCandidateSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = [rng.uniform(-1, 1, size=(4, 2)) for _ in range(60)]
+    >>> y = [int(np.argmin(np.linalg.norm(x, axis=1))) for x in X]  # the one in the middle: no linear score says so
+    >>> model = KernelCandidateSVM(kernel="rbf", C=10.0, random_state=0).fit(X[:40], y[:40])
+    >>> model.score(X[40:], y[40:]) > 0.9
+    True
+    """
+
+    _encoder_type = KernelCandidateEncoder
 
 
 @estimator

@@ -15,7 +15,7 @@ from maxmargin.features.linear_map import (
     weight_shape,
     with_gram,
 )
-from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts
+from maxmargin.features.parts import score_parts, spread_parts, squared_norm_parts, squared_spreads
 from maxmargin.features.sparse import BinaryFeatures, SparseFeatures
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "spread_rows",
     "squared_norm_parts",
     "squared_norm_rows",
+    "squared_spreads",
     "squared_sums",
     "weight_shape",
     "with_gram",

@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.views import multiply
+from maxmargin.arrays.views import matrix, multiply
 from maxmargin.features import linear_map
 from maxmargin.features.kernels import LINEAR, Kernel, Shape, apply_kernel, squared_lengths
 from maxmargin.features.layout import WeightLayout, keep_complete, lay_out
 from maxmargin.features.linear_map import Gram
+from maxmargin.features.parts import squared_norm_parts, squared_spreads
 from maxmargin.runtime.dispatch import helper, implements
 
 CHUNK = 256  # rows of a Gram matrix that are multiplied at once
@@ -139,6 +140,26 @@ def spread_kernel(features, weights, lo, hi, delta, scale):
             add_to_scores(weights, delta[t - lo], step, features.kept[features.slot[t]])
 
 
+@implements(linear_map.dot_row, KernelFeatures)
+def dot_kernel_row(features, t, dense):
+    return dense[features.slot.size + t]
+
+
+@implements(linear_map.add_row, KernelFeatures)
+def add_kernel_row(features, t, scale, dense):
+    step = dense.dtype.type(scale)
+    dense[t] += step
+    if not features.follows:
+        return
+    scores = dense[features.slot.size :]
+    if features.slot[t] < 0:
+        multiply(features.rows[t : t + 1], features.columns, features.room)
+        finish_row(features, t, features.room[0])
+        add_multiple(scores, step, features.room[0])
+    else:
+        add_multiple(scores, step, features.kept[features.slot[t]])
+
+
 @helper
 def finish_row(features, t, row):
     """Turn inner products with row t into a row of the Gram matrix; keep it if there is a place."""
@@ -160,10 +181,14 @@ def add_to_scores(weights, delta, step, row):
     """The scores of each label += step * delta[label] * row."""
     for label in range(delta.size):
         if delta[label] != 0:
-            scale = step * delta[label]
-            scores = weights[2 * label + 1]
-            for u in range(row.size):
-                scores[u] += scale * row[u]
+            add_multiple(weights[2 * label + 1], step * delta[label], row)
+
+
+@helper
+def add_multiple(scores, scale, row):
+    """Scores += scale * row."""
+    for u in range(row.size):
+        scores[u] += scale * row[u]
 
 
 @implements(linear_map.squared_norm_rows, KernelFeatures)
@@ -171,9 +196,21 @@ def squared_norm_kernel(features, i, lo, hi, delta, buffer):
     return linear_map.gram_squared_norm(features.gram, i, hi - lo, delta)
 
 
+@implements(squared_norm_parts, KernelFeatures)
+def squared_norm_kernel_parts(features, i, lo, hi, delta, buffer):
+    return linear_map.gram_squared_norm(features.gram, i, hi - lo, matrix(delta, 0, hi - lo, 1))
+
+
 @implements(linear_map.bound_sums, KernelFeatures)
 def bound_sums_of_kernel(features, counts):
-    return np.add.reduceat(np.abs(features.gram.values), features.gram.at)
+    """Those of all rows of an example, for each of the groups that it has."""
+    sums = np.add.reduceat(np.abs(features.gram.values), features.gram.at)
+    return np.repeat(sums, counts.shape[0] // len(sums))
+
+
+@implements(squared_spreads, KernelFeatures)
+def squared_kernel_spreads(features, starts):
+    return np.array([_squared_spread(linear_map.unfold(features.gram, i, hi - lo)) for i, (lo, hi) in enumerate(pairwise(starts))])
 
 
 # --- in Python ------------------------------------------------------------------------------------------------------
@@ -220,6 +257,12 @@ def _keep(features: KernelFeatures, part: np.ndarray, rows: np.ndarray) -> None:
     features.slot[part[:n_stored]] = places
 
 
+def _squared_spread(gram: np.ndarray) -> float:
+    """The largest squared distance between two rows, of which this is the Gram matrix."""
+    squares = np.diag(gram)
+    return float((squares[:, np.newaxis] + squares - 2 * gram).max())
+
+
 def _chunks(indices: np.ndarray) -> list[np.ndarray]:
     return np.split(indices, np.arange(CHUNK, len(indices), CHUNK)) if len(indices) else []
 
@@ -261,8 +304,8 @@ def lay_out_kernel(features, n_features, n_labels):
 
 
 @implements(keep_complete, KernelFeatures)
-def follow_coefficients(features):
-    return features._replace(follows=True)
+def follow_coefficients(field):
+    return field._replace(follows=True)
 
 
 class KnownScores(NamedTuple):
@@ -275,6 +318,11 @@ class KnownScores(NamedTuple):
 @implements(linear_map.weight_shape, KnownScores)
 def known_table(features, n_features, n_labels):
     return n_labels, features.width
+
+
+@implements(linear_map.dot_row, KnownScores)
+def dot_known_row(features, t, dense):
+    return features.scores[t, 0]
 
 
 @implements(linear_map.score_rows, KnownScores)

@@ -133,8 +133,11 @@ def lay_out(features, n_features, n_labels):
 
 
 @generic
-def keep_complete(features):
-    """The features with which steps on single examples leave weights complete, where that is not always so."""
+def keep_complete(field):
+    """Features, or what holds some, with which steps on single examples leave weights complete.
+
+    Fields of problems implement it where that is not always so.
+    """
 
 
 def layout_of_rows(features: object, n_features: int, n_labels: int) -> WeightLayout:

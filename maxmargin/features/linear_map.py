@@ -86,6 +86,13 @@ def fold(matrix: np.ndarray) -> np.ndarray:
     return (matrix + np.tril(matrix, -1))[np.tril_indices(len(matrix))]
 
 
+def unfold(gram: Gram, i: int, n: int) -> np.ndarray:
+    """The Gram matrix of example i, which has n rows."""
+    matrix = np.zeros((n, n))
+    matrix[np.tril_indices(n)] = gram.values[gram.at[i] : gram.at[i] + folded_size(n)]
+    return (matrix + matrix.T) / 2
+
+
 def folded_size(n: Size) -> Size:
     """The number of entries of folded matrices with n rows."""
     return n * (n + 1) // 2

@@ -10,10 +10,15 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from maxmargin import (
     BCFW,
+    CandidateSVM,
+    Graph,
+    GraphSVM,
+    KernelCandidateSVM,
+    KernelGraphSVM,
     KernelMulticlassSVM,
     KernelTreeSVM,
     MulticlassSVM,
-    Tree,
+    Tags,
     TreeSVM,
 )
 from maxmargin.solvers import all_solvers
@@ -22,7 +27,12 @@ from tests.estimators.test_kernel import TAKING
 from tests.fuzz.certified import blocks_of, explicit
 from tests.small import make
 
-LINEAR = {KernelTreeSVM: TreeSVM, KernelMulticlassSVM: MulticlassSVM}
+LINEAR = {
+    KernelTreeSVM: TreeSVM,
+    KernelMulticlassSVM: MulticlassSVM,
+    KernelGraphSVM: GraphSVM,
+    KernelCandidateSVM: CandidateSVM,
+}
 EXACT = {"dtype": "float64", "tol": 1e-9, "max_passes": 5000, "random_state": 0, "C": 0.5}
 EXACT["solver"] = BCFW(steps="pairwise", sampling="gap")
 POLY = {"kernel": "poly", "degree": 2, "gamma": 1.0, "coef0": 1.0}
@@ -33,14 +43,20 @@ pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
 def rows_of(X):
     """The rows of all examples."""
-    return np.concatenate([x.features if isinstance(x, Tree) else np.atleast_2d(x) for x in X])
+    return np.concatenate([x[0] if isinstance(x, tuple) else np.atleast_2d(x) for x in X])
 
 
 def with_rows(X, change):
     """Examples with other rows."""
     if isinstance(X, np.ndarray):
         return change(X)
-    return [x._replace(features=change(x.features)) if isinstance(x, Tree) else change(x) for x in X]
+    return [change_first(x, change) if isinstance(x, tuple) else change(x) for x in X]
+
+
+def change_first(x, change):
+    """A tuple of the same class with another first entry."""
+    make = getattr(type(x), "_make", tuple)
+    return make((change(x[0]), *x[1:]))
 
 
 def monomials(rows):
@@ -109,7 +125,7 @@ def test_a_precomputed_kernel_or_a_function_is_the_same(kind):
     assert_alike(precomputed, named, Z[6:], X[6:])
     assert not hasattr(precomputed, "support_vectors_")
     assert np.allclose(named.support_vectors_, rows[named.support_])
-    assert named.coef_.dual.shape == (len(named.support_), named.coef_.dual.shape[1])
+    assert len(named.coef_.dual) == len(named.support_)
     with pytest.raises(ValueError, match=r"precomputed kernel must be square"):
         kind(kernel="precomputed").fit(X[:6], y[:6])
 
@@ -150,3 +166,29 @@ def test_scikit_learn_checks():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(KernelMulticlassSVM(random_state=0), expected_failed_checks=expected)
+
+
+def test_types_of_nodes_have_functions_of_their_own():
+    """As the linear model of monomials, where types of nodes have different labels."""
+    rng = np.random.default_rng(2)
+    types = ["left", "left", "right"]
+    X = [Graph(rng.normal(size=(3, 2)), [(0, 1), (1, 2)], node_types=types) for _ in range(8)]
+    y = [["ab"[a], "ab"[b], "cd"[a]] for a, b in rng.integers(2, size=(8, 2))]
+    Z = with_rows(X, monomials)
+    model, linear = KernelGraphSVM(**POLY, **EXACT).fit(X[:6], y[:6]), GraphSVM(**EXACT).fit(Z[:6], y[:6])
+    assert_alike(model, linear, X[6:], Z[6:])
+    assert model.coef_["dual[left]"].shape == model.coef_["dual[right]"].shape == (len(model.support_), 2)
+
+
+def test_boxes_are_no_labels_of_a_kernel():
+    _, X, y, _ = make("KernelGraphSVM")
+    with pytest.raises(ValueError, match="models with kernels take no Tags, Boxes or Seeds"):
+        KernelGraphSVM().fit(X, [Tags(["a", "b"]), *y[1:]])
+
+
+def test_where_nothing_has_a_coefficient():
+    """Costs of zero leave nothing to learn: predictions are there all the same."""
+    _, X, y, _ = make("KernelGraphSVM")
+    model = KernelGraphSVM(cost=np.zeros((3, 3)), random_state=0).fit(X, y)
+    assert model.coef_.dual.shape == (0, 3)
+    assert [len(labels) for labels in model.predict(X)] == [len(labels) for labels in y]

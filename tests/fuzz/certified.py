@@ -14,6 +14,7 @@ from maxmargin.features.linear_map import Gram
 from maxmargin.problem import IMPOSSIBLE, n_examples, new_weights, part_sizes
 from maxmargin.solvers.objective.bounds import make_bounds, project
 from maxmargin.solvers.objective.evaluation import Objective
+from maxmargin.structures.graphs.kernel_cliques import with_node_features
 from tests import naive
 
 
@@ -174,16 +175,19 @@ def explicit(problem, *models):
     """A problem of linear features and the weights of models that were trained on it; kernels are factored."""
     if layout_of(problem).is_explicit:
         return problem, [model._w for model in models]
-    features = problem.features
+    features = problem.graphs.nodes.features if hasattr(problem, "graphs") else problem.features
     n, n_labels = len(features.slot), features.n_labels
     values, vectors = np.linalg.eigh(whole_gram(features))
     rows = vectors * np.sqrt(np.maximum(values, 0))
     weights = []
     for model in models:
         coefficients = np.zeros((n, n_labels))
-        coefficients[model.support_] = model.coef_.dual
-        weights.append(np.append(rows.T @ coefficients, model._w[model.coef_.dual.size :]))
+        coefficients[model.support_] = model.coef_.dual.reshape(-1, n_labels)
+        of_rows = coefficients.T @ rows if hasattr(problem, "graphs") else rows.T @ coefficients
+        weights.append(np.append(of_rows, model._w[model.coef_.dual.size :]))
     linear = DenseFeatures(np.ascontiguousarray(rows), Gram(np.empty(0), np.full(n_examples(problem), -1)))
+    if hasattr(problem, "graphs"):
+        return in_precision(with_node_features(problem, linear, n), float), weights
     return in_precision(problem._replace(features=linear, n_features=n), float), weights
 
 

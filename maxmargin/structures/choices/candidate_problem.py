@@ -1,7 +1,7 @@
 """Candidate sets: each example has a list of outputs of its own, with a row of features and a cost each.
 
 An output is the index of a candidate, as a row of one integer; the parts are the indicators of the candidates. All
-oracles go through the whole list. There is one weight per feature.
+oracles go through the whole list. There is one weight per feature, unless these say otherwise.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import first_best
 from maxmargin.execution.threads import aligned
-from maxmargin.features import as_matrix, rows_of, score_parts, spread_parts, squared_norm_parts
+from maxmargin.features import layout_of_rows, score_parts, spread_parts, squared_norm_parts, squared_spreads
 from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
@@ -53,7 +52,12 @@ def true_choices(problem):
 
 @implements(generics.new_weights, CandidateProblem)
 def new_candidate_weights(problem):
-    return np.zeros(problem.n_features, problem.supervision.cost.dtype)
+    return np.zeros(candidate_layout(problem).n_solved, problem.supervision.cost.dtype)
+
+
+@implements(generics.layout, CandidateProblem)
+def candidate_layout(problem):
+    return layout_of_rows(problem.features, problem.n_features, 1)
 
 
 @implements(generics.part_sizes, CandidateProblem)
@@ -63,13 +67,7 @@ def candidate_part_sizes(problem):
 
 @implements(generics.squared_diameters, CandidateProblem)
 def candidate_squared_diameters(problem):
-    """By the largest distance from the mean of an example's candidates."""
-    rows = as_matrix(problem.features, int(problem.starts[-1])).astype(np.float64)
-    lengths = np.diff(problem.starts)
-    example = np.repeat(np.arange(lengths.size), lengths)
-    means = sp.diags_array(1 / lengths) @ rows_of(problem.starts) @ rows
-    away = rows - means[example]
-    return 4 * np.maximum.reduceat(np.asarray((away * away).sum(axis=1)).ravel(), problem.starts[:-1])
+    return squared_spreads(problem.features, problem.starts)
 
 
 implements(generics.restrict, CandidateProblem)(exclude_parts)
@@ -93,7 +91,7 @@ def spread_candidates(problem, w, i, delta, scale):
 
 @implements(generics.squared_norm, CandidateProblem)
 def candidate_squared_norm(problem, i, delta, work):
-    return squared_norm_parts(problem.features, problem.starts[i], problem.starts[i + 1], delta, work.spread)
+    return squared_norm_parts(problem.features, i, problem.starts[i], problem.starts[i + 1], delta, work.spread)
 
 
 @implements(generics.augment, CandidateProblem)

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import check_choice
+from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures
 from maxmargin.features.linear_map import add_row, clear_row, dot_row, squared_sums
-from maxmargin.runtime.dispatch import helper
+from maxmargin.runtime.dispatch import generic, helper, implements
 
 TIES = ("full", "symmetric", "potts")
 
@@ -99,6 +100,19 @@ def squared_diameters(cliques: Cliques) -> np.ndarray:
     return 2 * squared_sums(cliques.features, counts).reshape(n, n_types).sum(axis=1)
 
 
+@generic
+def score_column(features, t, w, at, width):
+    """Return the score of row t by the column of weights w[at : at + width]."""
+
+
+@generic
+def squared_norm_cliques(features, cliques, i, delta, buffer):
+    """Return ||B_i delta||^2, as far as these cliques go, of which these are the features.
+
+    `buffer`, as the weights, is zero before and after.
+    """
+
+
 @helper
 def size_of(cliques, c):
     """The number of parts of clique c."""
@@ -115,7 +129,12 @@ def score_clique(cliques, w, c, theta):
         theta[p] = 0
         if column >= 0:
             at = cliques.weight[of_type] + column * width
-            theta[p] = dot_row(cliques.features, cliques.row[c], w[at : at + width])
+            theta[p] = score_column(cliques.features, cliques.row[c], w, at, width)
+
+
+@implements(score_column, DenseFeatures, SparseFeatures, BinaryFeatures)
+def score_linear_column(features, t, w, at, width):
+    return dot_row(features, t, w[at : at + width])
 
 
 @helper
@@ -165,3 +184,9 @@ def clear_cliques(cliques, w, i, delta):
     for c in range(cliques.starts[i], cliques.starts[i + 1]):
         total += clear_clique(cliques, w, c, delta[cliques.part[c] : cliques.part[c] + size_of(cliques, c)])
     return total
+
+
+@implements(squared_norm_cliques, DenseFeatures, SparseFeatures, BinaryFeatures)
+def squared_norm_linear_cliques(features, cliques, i, delta, buffer):
+    spread_cliques(cliques, buffer, i, delta, 1.0)
+    return clear_cliques(cliques, buffer, i, delta)

@@ -20,19 +20,18 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
-from maxmargin.problem import spread
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.cuts.max_flow import Arcs
 from maxmargin.structures.graphs.cliques import (
     Cliques,
     EdgeType,
-    clear_cliques,
     columns_of,
     make_cliques,
     score_cliques,
     size_of,
     spread_cliques,
     squared_diameters,
+    squared_norm_cliques,
 )
 from maxmargin.structures.graphs.elimination_plan import EliminationPlan
 from maxmargin.structures.graphs.local_polytope import Constraints
@@ -274,9 +273,10 @@ def spread_graphs(problem, w, i, delta, scale):
 
 @implements(generics.squared_norm, *ALL)
 def graph_squared_norm(problem, i, delta, work):
-    spread(problem, work.spread, i, delta, 1.0)
-    total = clear_cliques(problem.graphs.nodes, work.spread, i, delta)
-    return total + clear_cliques(problem.graphs.edges, work.spread, i, delta)
+    nodes = problem.graphs.nodes
+    edges = problem.graphs.edges
+    total = squared_norm_cliques(nodes.features, nodes, i, delta, work.spread)
+    return total + squared_norm_cliques(edges.features, edges, i, delta, work.spread)
 
 
 @implements(generics.restrict, *ALL)

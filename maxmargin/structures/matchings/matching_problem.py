@@ -121,7 +121,7 @@ def spread_matching(problem, w, i, delta, scale):
 @implements(generics.squared_norm, MatchingProblem)
 def matching_squared_norm(problem, i, delta, work):
     lo, hi = problem.pair_starts[i], problem.pair_starts[i + 1]
-    return squared_norm_parts(problem.features, lo, hi, delta, work.spread)
+    return squared_norm_parts(problem.features, i, lo, hi, delta, work.spread)
 
 
 @implements(generics.augment, MatchingProblem)

@@ -145,7 +145,7 @@ def spread_alignment(problem, w, i, delta, scale):
 
 @implements(generics.squared_norm, AlignmentProblem)
 def alignment_squared_norm(problem, i, delta, work):
-    total = squared_norm_parts(problem.features, problem.starts[i], problem.starts[i + 1], delta, work.spread)
+    total = squared_norm_parts(problem.features, i, problem.starts[i], problem.starts[i + 1], delta, work.spread)
     for k in range(delta.size - N_TURNS, delta.size):
         total += delta[k] * delta[k]
     return total
