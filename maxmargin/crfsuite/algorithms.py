@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
@@ -49,3 +49,13 @@ def flattens(period: int, delta: float) -> Callable[[Trace], bool]:
         return before - now <= delta * abs(now)
 
     return has_flattened
+
+
+def select_edges(edge_features: Iterable[Any] | None, n: int, which: list[int]) -> dict[str, Any]:
+    """Features of the transitions of some of n sequences, as models take them; none where there are none."""
+    if edge_features is None:
+        return {}
+    listed = [*edge_features]
+    if len(listed) != n:
+        raise ValueError(f"edge_features must have an entry for each of the {n} sequences of X, not {len(listed)}.")
+    return {"edge_features": [listed[i] for i in which]}

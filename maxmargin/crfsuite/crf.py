@@ -11,7 +11,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from maxmargin.checks import check_choice, check_cost, check_count, check_positive
-from maxmargin.crfsuite.algorithms import FrequentCRF, FrequentSVM, TrainingLog, flattens
+from maxmargin.crfsuite.algorithms import FrequentCRF, FrequentSVM, TrainingLog, flattens, select_edges
+from maxmargin.crfsuite.learned_weights import Label, LearnedWeights
 from maxmargin.crfsuite.metrics import flat_accuracy_score
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
@@ -24,7 +25,6 @@ from maxmargin.wording import quote
 
 Item = Mapping[str, Any] | Sequence[str]  # the features of a position
 Items = Iterable[Sequence[Item]]
-Label = str | int
 Labels = Sequence[Sequence[Label]]
 Value = TypeVar("Value")
 
@@ -33,7 +33,7 @@ LINE_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 
 
 @dataclass(eq=False, repr=False)
-class CRF(Estimator):
+class CRF(LearnedWeights, Estimator):
     """A drop-in for ``sklearn_crfsuite.CRF``: its arguments, methods and attributes.
 
     The same features, ``c1`` and ``c2`` give the same objective, c1 ||w||_1 + c2 ||w||^2 - sum_i log p(y_i), and so the
@@ -121,7 +121,16 @@ class CRF(Estimator):
 
     # --- training -------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Items, y: Labels, X_dev: Items | None = None, y_dev: Labels | None = None) -> Self:
+    def fit(
+        self,
+        X: Items,
+        y: Labels,
+        X_dev: Items | None = None,
+        y_dev: Labels | None = None,
+        *,
+        edge_features: Items | None = None,
+        edge_features_dev: Items | None = None,
+    ) -> Self:
         """Train on sequences.
 
         Parameters
@@ -130,6 +139,9 @@ class CRF(Estimator):
         y : list of lists of labels
         X_dev, y_dev
             Held-out sequences: the share of labels that are right is in the last entry of `training_log_`.
+        edge_features, edge_features_dev
+            Not there: of each sequence, the features of its transitions, as those of positions, one fewer than these;
+            they have weights for two labels each, as the B templates of CRF++ and Wapiti. Predictions then need them.
         """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("Pass both X_dev and y_dev to use the holdout data")
@@ -140,13 +152,15 @@ class CRF(Estimator):
             if not isinstance(value, Iterable):
                 raise TypeError(f"{name} must be a list of sequences, not {quote(value)}.")
         X, y = [*X], [*y]
-        is_empty = [not len(sequence) for sequence in X]
-        if len(X) == len(y) and any(is_empty):  # which CRFsuite takes
-            kept = [i for i in range(len(X)) if len(X[i]) or len(y[i])]
-            X, y = [X[i] for i in kept], [y[i] for i in kept]
+        kept = [*range(len(X))]
+        if len(X) == len(y):
+            kept = [i for i in kept if len(X[i]) or len(y[i])]  # as CRFsuite takes empty ones
+            y = [y[i] for i in kept]
+        data = select_edges(edge_features, len(X), kept)
+        X = [X[i] for i in kept]
         stops = flattens(_or(self.period, 10), _or(self.delta, 1e-5)) if self._algorithm == "lbfgs" else None
         with without_warning():  # CRFsuite gives none
-            model.fit(X, y, callback=stops)
+            model.fit(X, y, callback=stops, **data)
         trace, n = model.trace_, len(X)
         rows = zip((n * trace.primal).tolist(), trace.seconds.tolist(), strict=True)
         log = TrainingLog(
@@ -157,7 +171,7 @@ class CRF(Estimator):
         if self.model_filename is not None:
             self.save(self.model_filename)
         if X_dev is not None and y_dev is not None:
-            log.last_iteration["item_accuracy_float"] = self.score(X_dev, y_dev)
+            log.last_iteration["item_accuracy_float"] = self.score(X_dev, y_dev, edge_features=edge_features_dev)
         return self
 
     @property
@@ -252,42 +266,46 @@ class CRF(Estimator):
         """The CRF of what was saved."""
         return cls(**arguments) if fitted is None else cls(**arguments)._take_over(**fitted)
 
-    def _of_each(self, X: Items, predict: Callable[[list[Sequence[Item]]], Sequence[list]]) -> np.ndarray:
+    def _of_each(self, X: Items, edge_features: Items | None, predict: Callable[..., Sequence[list]]) -> np.ndarray:
         """What a model predicts for each sequence; an empty list for those that are empty."""
         X = [*X]
-        full = [x for x in X if len(x)]
-        values = iter(predict(full) if full else [])
+        full = [i for i, x in enumerate(X) if len(x)]
+        data = select_edges(edge_features, len(X), full)
         found = np.empty(len(X), object)
-        for i, x in enumerate(X):
-            found[i] = next(values) if len(x) else []
+        found[:] = [[] for _ in X]
+        for i, value in zip(full, predict([X[i] for i in full], **data) if full else [], strict=True):
+            found[i] = value
         return found
 
-    def predict(self, X: Items) -> np.ndarray:
+    def predict(self, X: Items, *, edge_features: Items | None = None) -> np.ndarray:
         """The labels of sequences: an array of lists."""
         model = self._fitted()
-        return self._of_each(X, lambda full: [labels.tolist() for labels in model.predict(full)])
+        return self._of_each(X, edge_features, lambda *full, **data: [y.tolist() for y in model.predict(*full, **data)])
 
-    def predict_single(self, xseq: Sequence[Item]) -> list[Label]:
+    def predict_single(self, xseq: Sequence[Item], *, edge_features: Sequence[Item] | None = None) -> list[Label]:
         """The labels of one sequence."""
-        return self.predict([xseq])[0]
+        return self.predict([xseq], edge_features=None if edge_features is None else [edge_features])[0]
 
-    def predict_marginals(self, X: Items) -> np.ndarray:
+    def predict_marginals(self, X: Items, *, edge_features: Items | None = None) -> np.ndarray:
         """The probabilities of labels: an array of lists with a dictionary for each position."""
         model = self._fitted()
         order = [model.classes_.tolist().index(label) for label in self.classes_]
 
-        def name_columns(table: np.ndarray) -> list[dict[Label, float]]:
-            return [dict(zip(self.classes_, row, strict=True)) for row in table[:, order].tolist()]
+        def name_columns(*full: object, **data: object) -> list[list[dict[Label, float]]]:
+            tables = [table[:, order].tolist() for table in model.predict_marginals(*full, **data)]
+            return [[dict(zip(self.classes_, row, strict=True)) for row in table] for table in tables]
 
-        return self._of_each(X, lambda full: [name_columns(table) for table in model.predict_marginals(full)])
+        return self._of_each(X, edge_features, name_columns)
 
-    def predict_marginals_single(self, xseq: Sequence[Item]) -> list[dict[Label, float]]:
+    def predict_marginals_single(
+        self, xseq: Sequence[Item], *, edge_features: Sequence[Item] | None = None
+    ) -> list[dict[Label, float]]:
         """The probabilities of the labels of one sequence."""
-        return self.predict_marginals([xseq])[0]
+        return self.predict_marginals([xseq], edge_features=None if edge_features is None else [edge_features])[0]
 
-    def score(self, X: Items, y: Labels) -> float:
+    def score(self, X: Items, y: Labels, *, edge_features: Items | None = None) -> float:
         """The share of labels that are right."""
-        return flat_accuracy_score(y, self.predict(X))
+        return flat_accuracy_score(y, self.predict(X, edge_features=edge_features))
 
     # --- what was learned -----------------------------------------------------------------------------------------
 
@@ -305,36 +323,6 @@ class CRF(Estimator):
             path = Path(folder, "crf.model")
             self.save(path)
             return path.stat().st_size
-
-    @property
-    def state_features_(self) -> dict[tuple[str, Label], float]:
-        """The weights of pairs of an attribute and a label that are not zero."""
-        model = self._fitted()
-        table = model.coef_.emissions
-        rows, columns = table.nonzero()
-        labels = model.classes_[columns].tolist()
-        weights = np.asarray(table[rows, columns]).ravel().tolist()
-        return dict(zip(zip(model.feature_names_in_[rows].tolist(), labels, strict=True), weights, strict=True))
-
-    @property
-    def transition_features_(self) -> dict[tuple[Label, Label], float]:
-        """The weights of pairs of two labels, the second of which follows the first, that are not zero."""
-        model = self._fitted()
-        rows, columns = np.nonzero(model.coef_.transitions)
-        pairs = zip(model.classes_[rows].tolist(), model.classes_[columns].tolist(), strict=True)
-        return dict(zip(pairs, model.coef_.transitions[rows, columns].tolist(), strict=True))
-
-    @property
-    def attributes_(self) -> list[str]:
-        """The attributes that have a weight that is not zero."""
-        model = self._fitted()
-        rows, _ = model.coef_.emissions.nonzero()
-        return model.feature_names_in_[np.unique(rows)].tolist()
-
-    @property
-    def num_attributes_(self) -> int:
-        """Their number."""
-        return len(self.attributes_)
 
 
 register(CRF, get=CRF._pack, make=CRF._unpack, name="crfsuite.CRF")

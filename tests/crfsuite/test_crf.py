@@ -189,3 +189,20 @@ def test_what_is_no_list_is_named(sentences):
     for X, y, name in ((None, sentences[1], "X"), (sentences[0], 3, "y")):
         with pytest.raises(TypeError, match=f"{name} must be a list of sequences, not (None|3)"):
             CRF().fit(X, y)
+
+
+def test_features_of_transitions(interpreted_loops):
+    """The word between two labels tells what follows: nothing else does."""
+    X = [[{"w": "x"}, {"w": "x"}], [{"w": "x"}, {"w": "x"}], []] * 4
+    y = [["a", "a"], ["a", "b"], []] * 4
+    between = [[["stay"]], [["go"]], []] * 4
+    crf = CRF(c2=0.01).fit(X, y, X, y, edge_features=between, edge_features_dev=between)
+    assert crf.training_log_.last_iteration["item_accuracy_float"] == 1.0
+    assert crf.predict(X, edge_features=between).tolist() == y
+    assert crf.predict_single(X[1], edge_features=between[1]) == ["a", "b"]
+    assert crf.predict_marginals_single(X[1], edge_features=between[1])[1]["b"] > 0.9
+    assert crf.score(X, y, edge_features=between) == 1.0
+    with pytest.raises(ValueError, match="edge_features must have an entry for each of the 12 sequences of X, not 1"):
+        crf.predict(X, edge_features=between[:1])
+    with pytest.raises(ValueError, match="edge_features"):
+        crf.predict(X)
