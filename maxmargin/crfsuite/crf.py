@@ -291,7 +291,7 @@ class CRF(LearnedWeights, Estimator):
         model = self._fitted()
         order = [model.classes_.tolist().index(label) for label in self.classes_]
 
-        def name_columns(*full: object, **data: object) -> list[list[dict[Label, float]]]:
+        def name_columns(*full: object, **data: Any) -> list[list[dict[Label, float]]]:
             tables = [table[:, order].tolist() for table in model.predict_marginals(*full, **data)]
             return [[dict(zip(self.classes_, row, strict=True)) for row in table] for table in tables]
 
