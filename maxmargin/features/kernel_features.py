@@ -210,7 +210,8 @@ def bound_sums_of_kernel(features, counts):
 
 @implements(squared_spreads, KernelFeatures)
 def squared_kernel_spreads(features, starts):
-    return np.array([_squared_spread(linear_map.unfold(features.gram, i, hi - lo)) for i, (lo, hi) in enumerate(pairwise(starts))])
+    grams = [linear_map.unfold(features.gram, i, int(n)) for i, n in enumerate(np.diff(starts))]
+    return np.array([*map(_squared_spread, grams)])
 
 
 # --- in Python ------------------------------------------------------------------------------------------------------
