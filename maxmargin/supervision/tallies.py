@@ -34,6 +34,7 @@ class Tally:
     def __init__(self) -> None:
         self.names: Counter[str] = Counter()
         self.labels: list[Counter[Any]] = []  # of each question for labels, in the order in which models ask
+        self.has_weak = False  # whether less than one true output is known of some examples
         self.is_finished = False
 
     def add(self, other: Tally) -> Self:
@@ -66,6 +67,12 @@ def tallying(tally: Tally | None) -> Iterator[None]:
 def in_portions() -> bool:
     """Whether data are one portion of several, so that what it lacks may be in others."""
     return _tally.get() is not None
+
+
+def others_are_weak() -> bool:
+    """Whether other portions have outputs that are known in part, so that this one, too, is to say what agrees."""
+    found = _tally.get()
+    return found is not None and found[0].is_finished and found[0].has_weak
 
 
 def is_frequent(names: Collection[str], counts: np.ndarray, least: int) -> np.ndarray:

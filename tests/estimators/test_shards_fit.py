@@ -58,6 +58,35 @@ def test_rare_names_and_balanced_labels_are_counted_in_all_shards():
         assert whole.certificate_.dual <= model.certificate_.primal
 
 
+def test_labels_that_only_some_shards_know_in_part(tmp_path):
+    X, y = named()
+    y[4], y[-1] = [None, "N"], ["P", {"N", "V"}]
+    model = ChainCRF(C=1.0, tol=1e-3, solver="lbfgs", weak_weight=0.5)
+    whole = ChainCRF(**model.get_params()).fit(X, y)
+    for n_shards in (1, 3, 10):
+        model.fit(Shards.cut(X, y, n_shards=n_shards))
+        assert model.status_.name == "STATIONARY"
+        assert model.certificate_.is_local
+        np.testing.assert_allclose(model._w, whole._w, atol=1e-6)
+    model.set_params(tol=1e-9, max_passes=8)
+    file = tmp_path / "run", 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it is not solved
+        model.fit(Shards.cut(X, y, n_shards=10), checkpoint=file)
+    with pytest.raises(ValueError, match="cannot be resumed from"):
+        model.fit(Shards.cut(X, [*y[:-1], ["P", None]], n_shards=10), checkpoint=file)
+
+
+@pytest.mark.parametrize(
+    ("Model", "known", "message"),
+    [(ChainSVM, None, "need all examples in one place for the hinge loss"), (ChainCRF, {"D": 0.5, "N": 0.5}, "softly")],
+)
+def test_outputs_that_need_all_examples_in_one_place(Model, known, message):
+    X, y = named()
+    with pytest.raises(ValueError, match=message):
+        Model().fit(Shards.cut(X, [[known, "N"], *y[1:]], n_shards=3))
+
+
 @pytest.mark.parametrize("Model", [MulticlassSVM, MultiLabelSVM])
 def test_classes_are_balanced_over_all_shards(Model, interpreted_loops):
     rows = np.random.default_rng(0).normal(size=(12, 2))

@@ -17,6 +17,7 @@ from maxmargin.encode.inputs import example_checks
 from maxmargin.problem import AnyProblem, all_true_outputs, restrict
 from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
+from maxmargin.supervision.tallies import others_are_weak
 from maxmargin.supervision.weak import Weak
 from maxmargin.wording import count_of, quote
 
@@ -135,11 +136,12 @@ def find_weak(encoder: Any, problem: AnyProblem, known: Annotations, ends: np.nd
     Edges have these `ends`, of nodes that are counted over all examples.
     """
     is_open, is_soft = known.open_and_soft()
-    if not (is_open | is_soft).any():
+    is_asked = is_open.any() or others_are_weak()
+    if not (is_asked or is_soft.any()):
         return None
     starts = all_true_outputs(problem).starts
     _refuse_neighbours(is_open, is_soft, ends, starts)
-    consistent = restrict(problem, encoder.exclude(problem, known.excluded())) if is_open.any() else None
+    consistent = restrict(problem, encoder.exclude(problem, known.excluded())) if is_asked else None
     target = encoder.mean_parts(problem, known.means()) if is_soft.any() else None
     return Weak(consistent, target, known.is_weak(starts))
 

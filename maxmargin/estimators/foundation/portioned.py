@@ -17,6 +17,7 @@ from maxmargin.persist.spilled import SpillFile
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
 from maxmargin.supervision.tallies import Tally, tallying
+from maxmargin.supervision.weak import Weak
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -47,24 +48,35 @@ def prepare_shards(
         if union is not None and not can_join and task.encoder != union:
             name = type(model).__name__
             raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
-        union = task.encoder
+        union, tally.has_weak = task.encoder, tally.has_weak or task.weak is not None
         sizes.append(len(part_sizes(task.problem)))
     ends = np.cumsum(sizes)
     weight = None if sample_weight is None else as_sample_weight(sample_weight, int(ends[-1]))
-    home, kept = SpillFile(shards.folder), []
+    home, kept, consistent = SpillFile(shards.folder), [], []
     for k, shard in enumerate(shards):
         own = None if weight is None else weight[ends[k] - sizes[k] : ends[k]]
         task = prepare_portion(model, shard, k, own, union, tally=tally)
         if task.encoder != union or len(part_sizes(task.problem)) != sizes[k]:
             raise ValueError(f"Shard {k} has changed since it was read first, or differs in kind from shard 0.")
-        if task.weak is not None:
-            raise ValueError(f"Shard {k} has outputs that are known in part, which need all examples in one place.")
+        if tally.has_weak:
+            consistent.append(home.put((consistent_of(task, k), task.sample_weight)))
         kept.append(home.put((task.problem, task.sample_weight)))
     assert union is not None
     portions = SpilledPortions(kept, sizes)
     layout = WeightLayout(layout_of(portions.like).n_weights)
     lower, upper = union.limits(model._named_bounds(union), layout.n_weights)
-    return Task(union, portions, layout, lower, upper, None, ())
+    weak = Weak(SpilledPortions(consistent, sizes)) if consistent else None
+    return Task(union, portions, layout, lower, upper, None, (), weak)
+
+
+def consistent_of(task: Task, k: int) -> Any:
+    """The examples of shard k with only those outputs that agree with what is known."""
+    weak = task.weak
+    if weak is None or weak.consistent is None or weak.target is not None or weak.share is not None:
+        raise ValueError(
+            f"Shard {k} has outputs that are known softly, or in part, in a way that needs all examples in one place."
+        )
+    return weak.consistent
 
 
 def check_portionable(model: StructuredModel, data: Mapping[str, Any], where: str) -> None:

@@ -32,6 +32,7 @@ from maxmargin.problem import AnyProblem
 from maxmargin.solvers.frame.run import Result, Run
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
+from maxmargin.solvers.parted.parted_objective import PartedObjective
 from maxmargin.trace import Certificate, Status
 from maxmargin.version import __version__
 from maxmargin.wording import quote
@@ -165,7 +166,11 @@ def fingerprint(solver: object, run: Run, problem: AnyProblem) -> dict[str, str]
     if objective.linear is not None:
         parts["other soft labels"] = objective.linear
     if isinstance(objective, LatentObjective):
-        parts["other labels that are known in part"] = objective.consistent.runner.problem.problem
+        known: Any = objective.consistent
+        is_parted = isinstance(known, PartedObjective)
+        parts["other labels that are known in part"] = (
+            known.portions.identity() if is_parted else known.runner.problem.problem
+        )
         if isinstance(objective, TiltedObjective):
             parts["another label_share"] = objective.share.direction, objective.share.expected
     return {what: digest(part) for what, part in parts.items()}

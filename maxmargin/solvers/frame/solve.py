@@ -29,6 +29,7 @@ from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.latent_objective import LatentObjective
 from maxmargin.solvers.objective.objective_options import ObjectiveOptions
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
+from maxmargin.solvers.parted.parted_latent import PartedLatentObjective
 from maxmargin.solvers.parted.parted_objective import PartedObjective
 from maxmargin.solvers.parted.portions import Portions
 from maxmargin.supervision.weak import Weak
@@ -277,9 +278,13 @@ class Solver:
 def make_objective(problem: AnyProblem, C: float, weak: Weak | None, **options: Unpack[ObjectiveOptions]) -> Objective:
     """That of a problem, of which less may be known than one true output each, or of portions of one."""
     if isinstance(problem, Portions):
-        if options.get("sample_weight") is not None or weak is not None:
-            raise ValueError("sample_weight and weak must be None: portions of examples have weights of their own.")
-        return PartedObjective(problem, C, **options)
+        if options.get("sample_weight") is not None:
+            raise ValueError("sample_weight must be None: portions of examples have weights of their own.")
+        if weak is None:
+            return PartedObjective(problem, C, **options)
+        if not isinstance(weak.consistent, Portions) or weak.target is not None or weak.share is not None:
+            raise ValueError("weak must be None, or hold portions of consistent outputs alone, as the problem does.")
+        return PartedLatentObjective(weak.consistent, problem, C, **options)
     if weak is not None and weak.consistent is not None:
         make = LatentObjective if weak.share is None else TiltedObjective
         objective: Objective = make(weak, problem, C, **options)
