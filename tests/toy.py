@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import scipy.sparse as sp
+from hypothesis import strategies as st
 
 from maxmargin.encode.chain_encoder import ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import Rows
@@ -20,6 +21,20 @@ METHODS = [
 ]
 # One dtype of each storage: structures and storages are compiled together, but know nothing of each other.
 STORAGES = [("dense", "float32"), ("sparse", "float64"), ("binary", "float32")]
+
+CHAIN_SIZES = {  # of random chains whose labellings can be listed
+    "seed": st.integers(0, 10**6),
+    "lengths": st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    "n_labels": st.integers(1, 4),
+    "k": st.integers(1, 40),
+    "integer": st.booleans(),
+}
+
+
+def random_transitions(rng, n_labels, density):
+    allowed = rng.random((n_labels, n_labels)) < density
+    allowed[0, 0] = True  # a labelling of any length
+    return allowed
 
 
 class Candidates:

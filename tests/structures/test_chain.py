@@ -11,7 +11,7 @@ from maxmargin.runtime import interpreted
 from maxmargin.structures.chains.chain_sums import forward_shares
 from maxmargin.testing import Caller, check_structure
 from tests import naive
-from tests.toy import STORAGES, random_chains
+from tests.toy import CHAIN_SIZES, STORAGES, random_chains, random_transitions
 
 
 def all_labellings(problem, allowed=None):
@@ -26,13 +26,7 @@ def test_oracles_equal_enumeration(storage, dtype):
         check_structure(problem, all_labellings(problem), k=5)
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    n_labels=st.integers(1, 6),
-    k=st.integers(1, 40),
-    integer=st.booleans(),
-)
+@given(**CHAIN_SIZES | {"n_labels": st.integers(1, 6)})
 def test_random_chains(seed, lengths, n_labels, k, integer):
     if n_labels ** max(lengths) > 300:
         lengths = [min(length, 3) for length in lengths]
@@ -43,8 +37,7 @@ def test_random_chains(seed, lengths, n_labels, k, integer):
 @given(seed=st.integers(0, 10**6), n_labels=st.integers(2, 4), density=st.floats(0.3, 0.9))
 def test_forbidden_transitions(seed, n_labels, density):
     rng = np.random.default_rng(seed)
-    allowed = rng.random((n_labels, n_labels)) < density
-    allowed[0, 0] = True  # a labelling of any length
+    allowed = random_transitions(rng, n_labels, density)
     problem = random_chains(rng, [1, 3, 4], n_labels, allowed=allowed)
     check_structure(problem, all_labellings(problem, allowed), random_state=seed, k=50)
 

@@ -12,7 +12,7 @@ from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.structures.derived.rescaled import rescaled
 from maxmargin.testing import Caller, check_structure
 from tests.structures.test_chain import all_labellings
-from tests.toy import random_chains
+from tests.toy import CHAIN_SIZES, random_chains, random_transitions
 
 pytestmark = pytest.mark.usefixtures("loops_either_way")
 
@@ -37,19 +37,11 @@ def test_oracles_equal_enumeration():
     check_structure(problem, all_labellings(problem), k=5)
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    n_labels=st.integers(1, 4),
-    k=st.integers(1, 40),
-    integer=st.booleans(),
-    density=st.floats(0.3, 1.0),
-)
+@given(**CHAIN_SIZES, density=st.floats(0.3, 1.0))
 @settings(max_examples=15)
 def test_random_chains(seed, lengths, n_labels, k, integer, density):
     rng = np.random.default_rng(seed)
-    allowed = rng.random((n_labels, n_labels)) < density
-    allowed[0, 0] = True  # a labelling of any length
+    allowed = random_transitions(rng, n_labels, density)
     problem = with_edges(random_chains(rng, lengths, n_labels, integer=integer, allowed=allowed), rng, integer=integer)
     with interpreted():
         check_structure(problem, all_labellings(problem, allowed), random_state=seed, k=k)

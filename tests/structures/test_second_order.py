@@ -12,7 +12,7 @@ from maxmargin.structures.second_order.contexts import find_contexts
 from maxmargin.structures.second_order.second_order_problem import SecondOrderProblem
 from maxmargin.testing import Caller, check_structure
 from tests.structures.test_chain import all_labellings
-from tests.toy import random_chains
+from tests.toy import CHAIN_SIZES, random_chains, random_transitions
 
 
 def with_trigrams(base, rng, density=0.5):
@@ -29,20 +29,11 @@ def test_oracles_equal_enumeration():
     check_structure(problem, all_labellings(problem.base), k=5)
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    n_labels=st.integers(1, 4),
-    k=st.integers(1, 40),
-    integer=st.booleans(),
-    density=st.floats(0.3, 1.0),
-    observed=st.floats(0.0, 1.0),
-)
+@given(**CHAIN_SIZES, density=st.floats(0.3, 1.0), observed=st.floats(0.0, 1.0))
 @settings(max_examples=15)
 def test_random_chains(seed, lengths, n_labels, k, integer, density, observed):
     rng = np.random.default_rng(seed)
-    allowed = rng.random((n_labels, n_labels)) < density
-    allowed[0, 0] = True  # a labelling of any length
+    allowed = random_transitions(rng, n_labels, density)
     base = random_chains(rng, lengths, n_labels, integer=integer, allowed=allowed)
     problem = with_trigrams(base, rng, observed)
     with interpreted():

@@ -12,13 +12,7 @@ from maxmargin.structures.chains.sparse_chain_problem import sparse_chain
 from maxmargin.structures.chains.sparse_transitions import list_transitions
 from maxmargin.testing import Caller, check_structure
 from tests.structures.test_chain import all_labellings
-from tests.toy import random_chains
-
-
-def random_transitions(rng, n_labels, density):
-    allowed = rng.random((n_labels, n_labels)) < density
-    allowed[0, 0] = True  # a labelling of any length
-    return allowed
+from tests.toy import CHAIN_SIZES, random_chains, random_transitions
 
 
 def sparse_chains(rng, lengths, n_labels, density=0.4, **options):
@@ -35,14 +29,7 @@ def test_oracles_equal_enumeration(dtype):
     check_structure(problem, all_labellings(chain, chain.penalty == 0), k=5)
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3),
-    n_labels=st.integers(1, 4),
-    k=st.integers(1, 40),
-    integer=st.booleans(),
-    density=st.floats(0.0, 1.0),
-)
+@given(**CHAIN_SIZES, density=st.floats(0.0, 1.0))
 @settings(max_examples=25)
 def test_random_chains(seed, lengths, n_labels, k, integer, density):
     problem, chain = sparse_chains(np.random.default_rng(seed), lengths, n_labels, density, integer=integer)
