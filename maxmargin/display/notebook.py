@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any
 
 from maxmargin.display.fit_summary import tell_fit, tell_training
 from maxmargin.display.markup import Markup, join, table, tag
@@ -24,7 +23,7 @@ def show_rows(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> Markup
     return shown if len(rows) <= MOST_ROWS else join([tag("p", f"The last {MOST_ROWS} of {len(rows):,} rows:"), shown])
 
 
-def show_model(model: Any) -> str:
+def show_model(model: object) -> str:
     """A model as scikit-learn shows it, in a diagram, with what came of its fit, if it has one."""
     from sklearn.utils import estimator_html_repr
 
@@ -34,7 +33,7 @@ def show_model(model: Any) -> str:
     return join([diagram, Markup(show_in_notebook(*tell_fit(fitted), table((), tell_training(fitted))))])
 
 
-def offer_model(model: Any, **options: Any) -> dict[str, str]:
+def offer_model(model: object, **options: object) -> dict[str, str]:
     """A model as text, and as a page where scikit-learn is set to show diagrams."""
     from sklearn import get_config
 

@@ -112,7 +112,7 @@ def tell_attachment(examples: Sequence[Outcome]) -> list[Markup]:
     return [table((), rows, class_="numbers")]
 
 
-def labels_of_tree(tree: Any) -> list[str]:
+def labels_of_tree(tree: object) -> list[str]:
     """The labels of the arcs of a tree."""
     return sorted({label for _, label in as_arcs(tree)} - {""})
 

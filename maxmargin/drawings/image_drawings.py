@@ -106,7 +106,7 @@ def _over_image(image: object, shape: tuple[int, ...], marks: Sequence[Markup], 
     return tag("figure", tag("svg", ground, *marks, **view), tag("figcaption", title) if title else "")
 
 
-def draw_legend(labels: Sequence[Any], present: set[Any]) -> Markup:
+def draw_legend(labels: Sequence[object], present: set[object]) -> Markup:
     """Which label has which colour, of those that are there."""
     chips = []
     for label, colour in zip(labels, palette(len(labels)).tolist(), strict=True):

@@ -39,7 +39,7 @@ def draw_labels(example: Outcome) -> Markup:
     return tag("div", *cells, class_="row")
 
 
-def draw_label(word: str, true: Any, found: Any, labels: Sequence[Any], p: float | None = None) -> Markup:
+def draw_label(word: str, true: object, found: object, labels: Sequence[object], p: float | None = None) -> Markup:
     """A word between its true label and the predicted one; the probability of that is told when it is pointed at."""
     told = shorten(found, 40) if true == found else f"true {shorten(true, 40)}, found {shorten(found, 40)}"
     return tag(
@@ -92,7 +92,7 @@ def tell_confusions(examples: Sequence[Outcome]) -> list[Markup]:
     return [said, table(titles, rows, class_="numbers confusion")]
 
 
-def list_confusions(labels: Sequence[Any], counts: np.ndarray) -> Markup:
+def list_confusions(labels: Sequence[object], counts: np.ndarray) -> Markup:
     """The most frequent confusions, where there are too many labels for a table."""
     wrong = np.where(np.eye(len(labels), dtype=bool), 0, counts)
     order = np.argsort(-wrong, axis=None, kind="stable")[:N_CONFUSIONS]
@@ -101,7 +101,7 @@ def list_confusions(labels: Sequence[Any], counts: np.ndarray) -> Markup:
     return table(("true", "found", "times"), rows, class_="numbers")
 
 
-def _cell(labels: Sequence[Any], a: int, b: int, n: int, share: float) -> Markup:
+def _cell(labels: Sequence[object], a: int, b: int, n: int, share: float) -> Markup:
     shade = int(np.ceil(N_SHADES * share))
     if a == b or not n:
         return tag("span", f"{n:,}", class_=f"shade s{shade if a == b else 0}")
@@ -119,7 +119,7 @@ def confusions_of(example: Outcome) -> Counter[str]:
     return Counter(confusion_name(a, b) for a, b in pairs if a != b)
 
 
-def as_labels(output: Any) -> list[Any]:
+def as_labels(output: object) -> list[Any]:
     """An output as a list of labels; that of a single class has one."""
     found = np.asarray(output).tolist() if isinstance(output, np.ndarray | np.generic) else output
     return [found] if isinstance(found, str) or not hasattr(found, "__iter__") else [*found]

@@ -17,7 +17,7 @@ MOST = 60  # nodes of a side that are drawn
 Link = tuple[int, int]
 
 
-def as_links(output: Any) -> set[Link]:
+def as_links(output: object) -> set[Link]:
     """Links as pairs of a left and a right node, from these or from the right node of each left node, -1 for none."""
     array = np.asarray(sorted(output) if isinstance(output, (set, frozenset)) else output)
     if array.ndim == 2:

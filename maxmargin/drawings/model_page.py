@@ -62,7 +62,9 @@ def judge_model(
     return Outcomes(examples, sums, weights, merits.best)
 
 
-def judge_other(title: str, model: Any, test: tuple[Any, Any], data: Mapping[str, Any], judged: Outcomes) -> Outcomes:
+def judge_other(
+    title: str, model: object, test: tuple[object, object], data: Mapping[str, object], judged: Outcomes
+) -> Outcomes:
     """What another model makes of the same examples; raises where it is one for others, or is scored in another way."""
     try:
         found = judge_model(model, *test, None, data)

@@ -77,7 +77,7 @@ def place_words(words: Sequence[str], spans: set[Span]) -> list[float]:
 
 
 def draw_bracket(
-    span: Span, edges: Sequence[float], y: float, way: int, style: str, labels: Sequence[Any]
+    span: Span, edges: Sequence[float], y: float, way: int, style: str, labels: Sequence[object]
 ) -> list[Markup]:
     """A bracket that is open towards the words, and its label."""
     start, end, label = span

@@ -151,7 +151,7 @@ class Place(NamedTuple):
 class Arrays:
     """The arrays of a file, each made when it is first asked for; then the same one again."""
 
-    def __init__(self, file: BinaryIO, size: int, start: int, table: list[Any], maps: bool) -> None:
+    def __init__(self, file: BinaryIO, size: int, start: int, table: list[object], maps: bool) -> None:
         self.file, self.size, self.start = file, size, start
         # A private map: arrays can be written to, which changes neither the file nor what others see.
         self.mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if maps else None

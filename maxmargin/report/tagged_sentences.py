@@ -57,7 +57,7 @@ class Tagged(NamedTuple):
         return np.array(found)
 
 
-def tag_sentences(tagger: ReportedTagger, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> Tagged:
+def tag_sentences(tagger: ReportedTagger, X: Sequence[object], y: Sequence[Sequence[object]]) -> Tagged:
     """What a tagger makes of sentences whose tags are known, of any scheme."""
     predicted, classes = tagger.predict(X), tagger.classes_.tolist()
     judged: list[list[Judged]] = [[] for _ in X]

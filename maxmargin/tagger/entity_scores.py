@@ -71,7 +71,7 @@ def tag_probabilities(
 
 
 def score_entities(
-    model: TaggingModel, rows: Any, allowed: Mapping[str, Any], entities: Sequence[Sequence[Entity]] | None = None
+    model: TaggingModel, rows: object, allowed: Mapping[str, object], entities: Sequence[Sequence[Entity]] | None = None
 ) -> tuple[list[int], list[list[ScoredEntity]]]:
     """The lengths of sentences, and the probabilities of entities: of the best ones, unless others are given."""
     if isinstance(model, SegmentCRF | SegmentSVM):

@@ -30,7 +30,7 @@ class Corpus(list[Any]):
     (['a', 'b'], True)
     """
 
-    def __init__(self, sentences: Iterable[Any], documents: Iterable[Hashable]) -> None:
+    def __init__(self, sentences: Iterable[object], documents: Iterable[Hashable]) -> None:
         super().__init__(sentences)
         self.documents = [*documents]
         if len(self.documents) != len(self):

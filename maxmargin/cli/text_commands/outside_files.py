@@ -55,7 +55,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-def read_in_either(read: Callable[..., Any], source: str | Path, encoding: str) -> Any:
+def read_in_either(read: Callable[..., object], source: str | Path, encoding: str) -> Any:
     """What is in a file of UTF-8, as most are, or else of the encoding of the sentences."""
     try:
         return read(source, encoding="utf-8")

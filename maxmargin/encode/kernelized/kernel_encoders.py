@@ -61,7 +61,7 @@ class KernelMulticlassEncoder(KernelLabels, MulticlassEncoder):  # type: ignore[
     def linear_rows(self, problem: MulticlassProblem) -> LinearRows:
         return LinearRows(problem.features, np.arange(len(problem.squared_norms) + 1), problem.n_features)
 
-    def with_features(self, problem: Any, features: KernelFeatures | KnownScores, width: int) -> Any:
+    def with_features(self, problem: object, features: KernelFeatures | KnownScores, width: int) -> Any:
         found = super().with_features(problem, features, width)
         if isinstance(features, KnownScores):
             return found

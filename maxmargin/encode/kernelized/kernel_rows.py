@@ -111,12 +111,12 @@ class KernelRows(RowEncoder[P]):
         X: object,
         y: object,
         *,
-        kernel: Any,
+        kernel: object,
         gamma: object,
         degree: int,
         coef0: float,
         cache_size: float,
-        **options: Any,
+        **options: object,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `KernelChainSVM` and its kin."""
         check_kernel(kernel, gamma, degree, coef0, cache_size)

@@ -22,7 +22,7 @@ def read_paths(y: Any, sides: np.ndarray, warps: bool, name: str = "y") -> list[
     return [read_path(links, sides[i], warps, f"{name}[{i}]") for i, links in enumerate(y)]
 
 
-def read_path(links: Any, sides: np.ndarray, warps: bool, name: str) -> np.ndarray:
+def read_path(links: object, sides: np.ndarray, warps: bool, name: str) -> np.ndarray:
     """The output of an alignment, checked."""
     n_left, n_right = sides.tolist()
     read = _read_warped if warps else _read_edited
@@ -68,7 +68,7 @@ def path_costs(is_open: np.ndarray, wrong_cost: float, missed_cost: float, warps
     return [costs]
 
 
-def _read_edited(links: Any, n_left: int, n_right: int, name: str) -> list[int]:
+def _read_edited(links: object, n_left: int, n_right: int, name: str) -> list[int]:
     if isinstance(links, str):
         moves = _read_operations(links, n_left, n_right, name)
         links = links_of(as_path(moves, n_left, n_right), n_right, warps=False)
@@ -83,7 +83,7 @@ def _read_edited(links: Any, n_left: int, n_right: int, name: str) -> list[int]:
     return moves + [DELETE] * (n_left - i) + [INSERT] * (n_right - j)
 
 
-def _read_warped(links: Any, n_left: int, n_right: int, name: str) -> list[int]:
+def _read_warped(links: object, n_left: int, n_right: int, name: str) -> list[int]:
     if isinstance(links, str):
         moves = _read_operations(links, n_left, n_right, name)
         if moves[0] != MATCH:

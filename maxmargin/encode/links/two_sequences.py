@@ -49,7 +49,7 @@ def is_string(side: object) -> bool:
     return isinstance(side, str) or (isinstance(side, (list, tuple)) and all(isinstance(item, str) for item in side))
 
 
-def kind_of(x: Any) -> str:
+def kind_of(x: object) -> str:
     """What the sequences of an example are given as."""
     if isinstance(x, (tuple, list)) and len(x) == 2 and all(map(is_string, x)):
         return STRINGS

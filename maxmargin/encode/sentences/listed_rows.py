@@ -132,7 +132,7 @@ def _read(X: object, segment_features: object, lengths: np.ndarray) -> Given | N
     return Given(spans, items)
 
 
-def _check_span(entry: Any, length: int, name: str) -> tuple[int, int]:
+def _check_span(entry: object, length: int, name: str) -> tuple[int, int]:
     if not isinstance(entry, (tuple, list)) or len(entry) != 3:
         raise TypeError(f"{name} must be a list of (start, end, features), but holds {quote(entry)}.")
     begin, end, _ = entry

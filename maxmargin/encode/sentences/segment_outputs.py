@@ -182,7 +182,7 @@ def is_partial(y: object) -> bool:
     return False
 
 
-def _read_segments(row: Any, length: int, name: str) -> list[Known]:
+def _read_segments(row: object, length: int, name: str) -> list[Known]:
     if isinstance(row, str) or not isinstance(row, (Sequence, np.ndarray)):
         raise TypeError(f"{name} must be a list of segments, (start, end, label), or of tags, not {quote(row)}.")
     found = []
@@ -201,7 +201,7 @@ def _read_segments(row: Any, length: int, name: str) -> list[Known]:
     return sorted(found, key=lambda known: known.begin)
 
 
-def _plain(label: Any) -> Label:
+def _plain(label: object) -> Label:
     return label.item() if isinstance(label, np.generic) else label
 
 
@@ -250,7 +250,7 @@ def _spell_out(entities: Sequence[Any], length: int) -> list[Known]:
     return row[:-1]
 
 
-def _read_partial(tags: list[Any], name: str) -> list[Known]:
+def _read_partial(tags: list[object], name: str) -> list[Known]:
     """What tags say that are known in part: something of each row."""
     row: list[Known] = []
     for t, tag in enumerate(tags):

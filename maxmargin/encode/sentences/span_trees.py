@@ -33,7 +33,7 @@ def read_span_trees(y: Any, lengths: np.ndarray) -> list[LabelledSpans]:
     ]
 
 
-def _read_tree(tree: Any, n_words: int, name: str) -> LabelledSpans:
+def _read_tree(tree: object, n_words: int, name: str) -> LabelledSpans:
     if isinstance(tree, (str, set, frozenset)) or not isinstance(tree, Iterable):
         raise TypeError(f"{name} must be a list of triples of start, end and label, not {quote(tree)}.")
     spans = [*tree]
@@ -58,7 +58,7 @@ def _read_tree(tree: Any, n_words: int, name: str) -> LabelledSpans:
     return LabelledSpans(lo, hi, as_labels([span[2] for span in spans], name) if spans else np.zeros(0, "U1"))
 
 
-def check_span(span: Any, n_words: int, name: str, sizes: tuple[int, ...]) -> None:
+def check_span(span: object, n_words: int, name: str, sizes: tuple[int, ...]) -> None:
     """Raise unless this is a span of a sentence with so many words, with a label or without, by its size."""
     # Tuples and integers of Python itself are quicker to tell than others.
     if isinstance(span, str) or not isinstance(span, (tuple, Sequence)) or len(span) not in sizes:
@@ -100,7 +100,7 @@ def is_partial(tree: object) -> bool:
     return tree is None or isinstance(tree, (set, frozenset))
 
 
-def exclude_spans(known: Any, n_words: int, classes: list[object], name: str) -> np.ndarray:
+def exclude_spans(known: object, n_words: int, classes: list[object], name: str) -> np.ndarray:
     """Flags of the parts that no tree with all these spans has; those without a label may have any.
 
     Other spans of a binarized tree do not cross a span if and only if it is one of them.

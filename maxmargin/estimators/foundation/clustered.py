@@ -52,7 +52,7 @@ def prepare_on(
     y: object,
     sample_weight: ArrayLike | None,
     former: Encoder | None,
-    data: Mapping[str, Any],
+    data: Mapping[str, object],
 ) -> Task:
     """As `prepare`, of examples that are read, and stay, on the workers of a cluster."""
     tasks = Tasks(check_client(client))

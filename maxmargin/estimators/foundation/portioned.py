@@ -29,7 +29,7 @@ def prepare_shards(
     y: object,
     sample_weight: ArrayLike | None,
     former: Encoder | None,
-    data: Mapping[str, Any],
+    data: Mapping[str, object],
 ) -> Task:
     """As `prepare`, of shards: they are read twice, and of their problems only the one in use is in memory."""
     if y is not None:
@@ -79,7 +79,7 @@ def consistent_of(task: Task, k: int) -> Any:
     return weak.consistent
 
 
-def check_portionable(model: StructuredModel, data: Mapping[str, Any], where: str) -> None:
+def check_portionable(model: StructuredModel, data: Mapping[str, object], where: str) -> None:
     """Raise where something is asked for that only all examples together can tell; `where` is for messages."""
     given = [name for name, value in data.items() if value is not None]
     if given:
@@ -106,7 +106,7 @@ def prepare_portion(
     k: int,
     sample_weight: ArrayLike | None = None,
     union: Encoder | None = None,
-    data: Mapping[str, Any] | None = None,
+    data: Mapping[str, object] | None = None,
     tally: Tally | None = None,
 ) -> Task:
     """The task of a portion; what is wrong with it is told with its number."""

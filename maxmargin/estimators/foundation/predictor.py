@@ -32,7 +32,7 @@ class Predictor:
     _repr_html_ = show_model
     _repr_mimebundle_ = offer_model
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         predicts_shards(cls)
 

@@ -92,7 +92,7 @@ class PartedObjective(Objective):
             n_beyond_reach=sum(sums.n_beyond_reach for sums in found),
         )
 
-    def sums_of(self, point: DualPoint | Any) -> tuple[np.ndarray, float]:
+    def sums_of(self, point: object) -> tuple[np.ndarray, float]:
         found = self.each(weights_of, point)
         v = found[0][0]
         for other, _ in found[1:]:

@@ -55,12 +55,12 @@ def sparse_chain(base: ChainProblem, transitions: Transitions) -> SparseChainPro
     return SparseChainProblem(base, transitions, chosen)
 
 
-def chain_of(problem: Any) -> Any:
+def chain_of(problem: object) -> Any:
     """The chain that a problem is, or is based on."""
     return problem.base if isinstance(problem, SparseChainProblem) else problem
 
 
-def with_chain(problem: Any, **fields: object) -> Any:
+def with_chain(problem: object, **fields: object) -> Any:
     """The same problem with other fields of its chain."""
     chain = chain_of(problem)._replace(**fields)
     return problem._replace(base=chain) if isinstance(problem, SparseChainProblem) else chain
