@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maxmargin import inference
-from maxmargin import problem as contract
+from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.base_encoder import Encoder, P
 from maxmargin.encode.inputs.example_checks import check_truths
@@ -81,16 +81,16 @@ class CustomEncoder(OwnEncoder[CustomProblem]):
 
 
 NEEDED = (
-    contract.new_weights,
-    contract.part_sizes,
-    contract.true_outputs,
-    contract.workspace,
-    contract.scores,
-    contract.spread,
-    contract.squared_norm,
-    contract.augment,
-    contract.add_output,
-    contract.score_output,
+    generics.new_weights,
+    generics.part_sizes,
+    generics.true_outputs,
+    generics.workspace,
+    generics.scores,
+    generics.spread,
+    generics.squared_norm,
+    generics.augment,
+    generics.add_output,
+    generics.score_output,
 )
 
 
@@ -118,18 +118,18 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         if y is None:
             raise TypeError("y must hold the true outputs of X, but it is None.")
         problem, weak = _read(make_problem(X, y))
-        encoder = cls(make_problem=make_problem, decode_row=decode, size=contract.new_weights(problem).size)
+        encoder = cls(make_problem=make_problem, decode_row=decode, size=generics.new_weights(problem).size)
         return Learned(encoder, problem, weak)
 
     def exclusions(self, problem: AnyProblem, known: Any, name: str) -> Blocks:
-        sizes = contract.part_sizes(problem)
+        sizes = generics.part_sizes(problem)
         check_truths(known, len(sizes), "flags of the parts that an output may have", "example", name)
         flags = [np.zeros(0, bool) if what is None else np.asarray(what) for what in known]
         for i, (what, size) in enumerate(zip(flags, sizes, strict=True)):
             if what.ndim != 1 or what.dtype != bool or what.size > size:
                 raise ValueError(f"{name}[{i}] must be at most {size} flags, True for parts that an output may have.")
         excluded = as_blocks([~what for what in flags], bool)
-        inference.possible_outputs(contract.restrict(problem, excluded), name)
+        inference.possible_outputs(generics.restrict(problem, excluded), name)
         return excluded
 
     def problem(self, X: object, y: object = None) -> Any:

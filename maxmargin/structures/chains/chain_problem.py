@@ -20,7 +20,6 @@ from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums, with_gram
-from maxmargin.problem import part_sizes, rank
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
 from maxmargin.structures import labelled_edges
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
@@ -103,7 +102,7 @@ def prepare_chain(problem, dtype):
 @implements(generics.workspace, ChainProblem)
 def chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), part_sizes(problem)))
+    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), generics.part_sizes(problem)))
     sums = chain_sums.new_tables(longest, n_labels, dtype)
     return ChainWork(
         table=aligned((n_labels, padded(n_labels)), dtype),
@@ -172,7 +171,7 @@ def have_best_paths(*classes: type) -> None:
         best = lacking + chain_dp.highest_of(work.forward, length - 1, n_labels)
         paths = chain_dp.Paths(nodes, pairs, work.forward, work.arrivals)
         count = k_best(paths, length, best, outputs, values, level, work.branches)
-        rank(problem, i, theta, outputs, values, count)
+        generics.rank(problem, i, theta, outputs, values, count)
         return count
 
     @implements(generics.max_marginals, *classes)

@@ -18,7 +18,6 @@ from maxmargin.arrays.lanes import padded
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums, with_gram
-from maxmargin.problem import part_sizes
 from maxmargin.runtime.dispatch import implements, supports
 from maxmargin.structures.chains import chain_logs, chain_sums
 from maxmargin.structures.chains.chain_problem import have_best_paths, nodes_and_pairs, precise_nodes_and_pairs
@@ -95,7 +94,7 @@ def prepare_edge_chain(problem, dtype):
 @implements(generics.workspace, EdgeChainProblem)
 def edge_chain_workspace(problem, n_best):
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), part_sizes(problem)))
+    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), generics.part_sizes(problem)))
     width = padded(n_labels)
     return EdgeChainWork(
         table=aligned((n_labels, width), dtype),

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
-from maxmargin.problem import IMPOSSIBLE, score_output
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.dependencies import arc_tables, best_trees, dependency_parts, nonprojective, projective  # noqa: F401  (they implement more)
 from maxmargin.structures.dependencies.arc_tables import NonprojectiveProblem, ProjectiveProblem
@@ -26,7 +26,7 @@ def best_tree(problem, i, theta, y, work):
     dependency_parts.fill_arcs(problem, theta, arcs, False)
     arc_tables.find_heads(problem, arcs, work.heads, work)
     dependency_parts.write_tree(problem, theta, work.heads, y)
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 @implements(generics.max_marginals, *BOTH)

@@ -17,7 +17,6 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.views import index, matrix
 from maxmargin.execution.threads import aligned
-from maxmargin.problem import score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import Flow, make_arcs, new_flow, plant_trees, push_along_edges, saturate
@@ -85,7 +84,7 @@ def max_cover_cut(problem, i, theta, y, work):
     for e in range(n_own, last.size):
         last[e] = min(residual[2 * e], residual[2 * e + 1]) / scale
     read_labels(base, i, work.flow, y)
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 @helper

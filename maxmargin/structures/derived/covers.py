@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from maxmargin import problem as generics
 from maxmargin.arrays.vectors import clear, copy_into
-from maxmargin.problem import IMPOSSIBLE, bound_oracle, is_tight, score_output
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.derived.groups import (
     MOST_GROUPS,
@@ -32,6 +32,7 @@ from maxmargin.structures.derived.groups import (
     part_of_state,
     parts_of_base,
 )
+from maxmargin.structures.graphs.fractional import max_of_bounded
 
 MOST_ROUNDS = 8  # of prices
 NOTHING = -1
@@ -46,10 +47,7 @@ def cover_work(problem):
 cover_work.asks_base = True  # type: ignore[attr-defined]  # so that `supports` does, too
 
 
-@implements(generics.max_oracle, CoverProblem, CoveredProblem)
-def best_cover(problem, i, theta, y, work):
-    bound_oracle(problem, i, theta, y, work)
-    return score_output(problem, i, theta, y)
+implements(generics.max_oracle, CoverProblem, CoveredProblem)(max_of_bounded)
 
 
 @implements(generics.bound_oracle, CoverProblem)
@@ -74,8 +72,8 @@ def bound_covers(problem, i, theta, y, work):
         best = keep_better(problem, i, theta, candidate, y, best)
         if move == 0:
             work.bounds[0] = highest
-        charged = score_output(problem.base, i, work.theta[: parts.size], candidate)
-        if is_tight(total + charged, score_output(problem, i, theta, candidate)):
+        charged = generics.score_output(problem.base, i, work.theta[: parts.size], candidate)
+        if generics.is_tight(total + charged, generics.score_output(problem, i, theta, candidate)):
             return max(bound, best)  # prices cannot do better: what is left open is so by the base
         raise_prices(groups, i, candidate, 1 / (move + 1), price)
     if reward.size <= MOST_GROUPS:
@@ -91,7 +89,7 @@ def bound_covers(problem, i, theta, y, work):
 @helper
 def keep_better(problem, i, theta, candidate, y, best):
     """Copy a candidate into `y` if it scores higher than `best`; return the higher score."""
-    score = score_output(problem, i, theta, candidate)
+    score = generics.score_output(problem, i, theta, candidate)
     if score > best:
         copy_into(y, candidate)
         return score
@@ -178,7 +176,7 @@ def bound_covered(problem, i, theta, y, work):
         for p in range(y.size):  # an oracle that is not exact may have missed it
             if is_forced[p]:
                 keep_forced(problem.base, i, p, work.theta, y)
-    best = score_output(problem, i, theta, y)
+    best = generics.score_output(problem, i, theta, y)
     outputs = problem.outputs
     return max(
         bound, keep_better(problem, i, theta, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], y, best)
@@ -201,7 +199,7 @@ def find_cheapest(problem, i, theta, y, is_forced):
                 if not is_forced[node]:
                     before = y[node]
                     y[node] = groups.state[m]
-                    score = score_output(problem.base, i, theta, y)
+                    score = generics.score_output(problem.base, i, theta, y)
                     y[node] = before
                     if score > best:
                         best = score

@@ -16,7 +16,7 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
 from maxmargin.features import DenseFeatures, Gram
-from maxmargin.problem import AnyProblem, augment, part_sizes
+from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.choices.candidate_problem import (
     candidate_scores,
@@ -53,7 +53,7 @@ def linearized(base: AnyProblem, derivatives: np.ndarray, offset: np.ndarray) ->
     >>> len(BCFW().solve(linearized(toy_chains(), derivatives, np.zeros(n_parts)), random_state=0).w)
     2
     """
-    starts = starts_of(part_sizes(base))
+    starts = starts_of(generics.part_sizes(base))
     no_grams = Gram(np.empty(0), np.zeros(len(starts) - 1, np.int64))
     rows = DenseFeatures(np.require(derivatives, offset.dtype, ["C", "W"]), no_grams)
     excluded = nothing_excluded(len(starts) - 1)
@@ -88,7 +88,7 @@ implements(generics.squared_norm, LinearizedProblem)(candidate_squared_norm)
 
 @implements(generics.augment, LinearizedProblem)
 def augment_linearized(problem, i, theta):
-    augment(problem.base, i, theta)
+    generics.augment(problem.base, i, theta)
     lo = problem.starts[i]
     for p in range(theta.size):
         theta[p] += problem.offset[lo + p]

@@ -13,7 +13,6 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.problem import new_weights
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.delegated import OUTPUTS_AND_ORACLES, base_workspace, delegate
 from maxmargin.supervision.exclusions import rule_out
@@ -42,7 +41,7 @@ delegate(SelectedProblem, functions=(*OUTPUTS_AND_ORACLES, generics.augment))
 
 @implements(generics.new_weights, SelectedProblem)
 def new_selected_weights(problem):
-    return np.zeros(problem.n_weights, new_weights(problem.base).dtype)
+    return np.zeros(problem.n_weights, generics.new_weights(problem.base).dtype)
 
 
 @implements(generics.workspace, SelectedProblem)

@@ -16,7 +16,6 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.execution.threads import aligned
-from maxmargin.problem import bound_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.graphs.cliques import size_of
 from maxmargin.structures.graphs.graph_problem import FractionalProblem, LoopyProblem, ends_in_all, new_spread
@@ -79,8 +78,8 @@ def score_point(problem, i, theta, y):
 
 @implements(generics.max_oracle, LoopyProblem, FractionalProblem)
 def max_of_bounded(problem, i, theta, y, work):
-    bound_oracle(problem, i, theta, y, work)
-    return score_output(problem, i, theta, y)
+    generics.bound_oracle(problem, i, theta, y, work)
+    return generics.score_output(problem, i, theta, y)
 
 
 @implements(generics.bound_oracle, FractionalProblem)
@@ -92,7 +91,7 @@ def fractional_bound(problem, i, theta, y, work):
         work.is_begun[i] = True
     bound = maximise(problem, i, theta, 0.0, means, work.relaxation)
     count_units(problem, i, work.relaxation.feasible, y, work.relaxation.scratch)
-    return max(bound, score_output(problem, i, theta, y))
+    return max(bound, generics.score_output(problem, i, theta, y))
 
 
 @helper

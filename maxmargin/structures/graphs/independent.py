@@ -17,7 +17,6 @@ from maxmargin.arrays.exponential import fast_exp
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows
-from maxmargin.problem import max_oracle, score_output
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, k_best, offer, take
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
@@ -125,7 +124,7 @@ def score_label_set(problem, i, theta, y):
 def best_label_set(problem, i, theta, y, work):
     for label in range(problem.n_labels):
         y[label] = theta[problem.n_labels + label] > theta[label]
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 class Switches(NamedTuple):
@@ -147,7 +146,7 @@ def branch_off_switch(choices, y, s, branches):
 
 @implements(generics.topk_oracle, IndependentProblem)
 def best_k_label_sets(problem, i, theta, outputs, values, level, work):
-    best = max_oracle(problem, i, theta, outputs[0], work)
+    best = generics.max_oracle(problem, i, theta, outputs[0], work)
     return k_best(Switches(theta), problem.n_labels, best, outputs, values, level, work.branches)
 
 

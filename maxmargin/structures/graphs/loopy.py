@@ -21,7 +21,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.execution.threads import aligned
-from maxmargin.problem import METHODS, is_tight, score_output
+from maxmargin.problem import METHODS
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.cuts.fusion import FusionWork, expand, fuse, new_fusion
 from maxmargin.structures.cuts.max_flow import make_arcs
@@ -151,7 +151,7 @@ def loopy_bound(problem, i, theta, y, work):
         work.method[i] = ELIMINATION
         elimination.eliminate(problem.plan, i, theta, work.tables, False)
         elimination.decode(problem.plan, i, work.tables, y)
-        return score_output(problem, i, theta, y)
+        return generics.score_output(problem, i, theta, y)
     exact = work.relaxation.theta[: theta.size]
     copy_potentials(theta, 0.0, exact)
     flows = work.flows[problem.graphs.edges.starts[i] : problem.graphs.edges.starts[i + 1]]
@@ -161,17 +161,17 @@ def loopy_bound(problem, i, theta, y, work):
             y[p] = 0
             work.fusion.other[p] = 1
         _, neglected = fuse(problem, i, exact, y, flows, work.fusion)
-        score = score_output(problem, i, theta, y)
-        if is_tight(score + neglected, score):
+        score = generics.score_output(problem, i, theta, y)
+        if generics.is_tight(score + neglected, score):
             return score + neglected
     work.method[i] = RELAXATION
     bound = pass_messages(problem, i, exact, y, work)
-    if not is_tight(bound, score_output(problem, i, exact, y)):
+    if not generics.is_tight(bound, generics.score_output(problem, i, exact, y)):
         if expand(problem, i, exact, y, flows, work.fusion) > 0:
             work.method[i] = EXPANSION
         improve_nodes(problem, i, exact, y, work.relaxation.scratch[0])
     copy_into(work.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]], y)
-    return max(bound, score_output(problem, i, theta, y))
+    return max(bound, generics.score_output(problem, i, theta, y))
 
 
 @helper
@@ -191,19 +191,19 @@ def pass_messages(problem, i, theta, y, work):
     scratch = work.relaxation.scratch
     candidate = work.y[: y.size]
     copy_into(y, work.labels[problem.graphs.nodes.starts[i] : problem.graphs.nodes.starts[i + 1]])
-    best = score_output(problem, i, theta, y)
+    best = generics.score_output(problem, i, theta, y)
     bound = 1e300
     for _ in range(MOST_ROUNDS):
         sweep(problem, i, theta, delta, True, scratch)
         sweep(problem, i, theta, delta, False, scratch)
         read_labels(problem, i, theta, delta, candidate, scratch[0])
-        score = score_output(problem, i, theta, candidate)
+        score = generics.score_output(problem, i, theta, candidate)
         if score > best:
             best = score
             copy_into(y, candidate)
         before = bound
         bound = min(bound, bound_score(problem, i, theta, 0.0, delta, scratch))
-        if is_tight(bound, best) or before - bound <= SETTLED * (bound - best):
+        if generics.is_tight(bound, best) or before - bound <= SETTLED * (bound - best):
             break
     return bound
 

@@ -19,7 +19,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.losses.smoothing import has_weight
-from maxmargin.problem import IMPOSSIBLE, max_oracle, score_output
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.matchings.assignment import (
     FORBIDDEN,
@@ -173,14 +173,14 @@ def best_matching(problem, i, theta, y, work):
     cost = matrix(work.assignment.cost, 0, n_left, n_right)
     fill_costs(cost, work.assignment.unmatched, theta)
     best_assignment(cost, y, work.assignment)
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 @implements(generics.max_marginals, MatchingProblem)
 def matching_max_marginals(problem, i, theta, out, work):
     n_left, n_right = shape_of(problem, i)
     y = work.match
-    best = max_oracle(problem, i, theta, y, work)
+    best = generics.max_oracle(problem, i, theta, y, work)
     cost = matrix(work.assignment.cost, 0, n_left, n_right)
     fill_detours(cost, y, work.assignment)
     for v in range(n_left):
@@ -199,7 +199,7 @@ def best_k_matchings(problem, i, theta, outputs, values, level, work):
     cost = matrix(state.cost, 0, n_left, n_right)
     fill_costs(cost, state.unmatched, theta)
     best_assignment(cost, outputs[0], state)
-    values[0] = score_output(problem, i, theta, outputs[0])
+    values[0] = generics.score_output(problem, i, theta, outputs[0])
     state.tail[0] = -1
     find_runner_up(cost, outputs[0], 0, values[0], state)
     for k in range(1, values.size):
@@ -223,7 +223,7 @@ def best_k_matchings(problem, i, theta, outputs, values, level, work):
             if is_forced:
                 for u in range(cost.shape[0]):
                     outputs[k, u] = work.match[u]
-                values[k] = score_output(problem, i, theta, outputs[k])
+                values[k] = generics.score_output(problem, i, theta, outputs[k])
                 if not has_weight(values, k, level):
                     return k
             find_runner_up(cost, outputs[part], part, values[part], state)  # which may tie with work.match

@@ -25,7 +25,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.features.linear_map import as_matrix
-from maxmargin.problem import IMPOSSIBLE, rank, score_output
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.monotone.grid_paths import (
@@ -238,7 +238,7 @@ def best_path(problem, i, theta, y, work):
     n_left = problem.sides[i, 0]
     n_right = problem.sides[i, 1]
     read_path(Best(), entry, work.turn, n_left, n_right, ahead, work.draws, y, work.options)
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 @implements(generics.topk_oracle, AlignmentProblem)
@@ -248,7 +248,7 @@ def best_k_paths(problem, i, theta, outputs, values, level, work):
     ahead = table_of(problem, i, work.ahead)
     choices = GridPaths(entry, work.turn, problem.sides[i, 0], problem.sides[i, 1], ahead, work.options)
     count = k_best(choices, outputs.shape[1], best, outputs, values, level, work.branches)
-    rank(problem, i, theta, outputs, values, count)
+    generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 

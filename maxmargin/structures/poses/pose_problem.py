@@ -32,7 +32,6 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows
 from maxmargin.features.linear_map import row_is_zero
-from maxmargin.problem import rank
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.poses import pose_dp, pose_sums
@@ -267,7 +266,7 @@ def topk_poses(problem, i, theta, outputs, values, level, work):
     best = pose_dp.decode(problem, cells.shape[0], outputs[0], work)
     choices = pose_dp.Poses(problem, i, cells, edges, work)
     count = k_best(choices, problem.roots.size + problem.upward.size, best, outputs, values, level, work.branches)
-    rank(problem, i, theta, outputs, values, count)
+    generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 

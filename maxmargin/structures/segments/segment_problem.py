@@ -11,7 +11,7 @@ from maxmargin import problem as generics
 from maxmargin.arrays.vectors import clear
 from maxmargin.execution.threads import aligned
 from maxmargin.features import norm_buffer
-from maxmargin.problem import IMPOSSIBLE, rank, score_output
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.k_best import branch_off, k_best, offer, take
 from maxmargin.structures.scalar_semirings import NEVER, Best, LogSums, pick
@@ -111,7 +111,7 @@ def best_segmentation(problem, i, theta, y, work):
         _, begin, label = find_best(problem, i, theta, y, end, work.tables)
         write_segment(problem, y, begin, end, label)
         end = begin
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 @implements(take, Cuts)
@@ -147,7 +147,7 @@ def topk_segmentations(problem, i, theta, outputs, values, level, work):
     best = segment_dp.run_forward(Best(), problem, i, theta, work.tables)
     choices = Cuts(problem, i, theta, work.tables)
     count = k_best(choices, outputs.shape[1], best, outputs, values, level, work.branches)
-    rank(problem, i, theta, outputs, values, count)
+    generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.exponential import fast_exp
 from maxmargin.arrays.vectors import first_best
-from maxmargin.problem import IMPOSSIBLE, max_marginals, score_output
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.scalar_semirings import Best, LogSums, Sums, has_underflown
 from maxmargin.structures.spans import span_parts
@@ -35,7 +35,7 @@ def best_tree(problem, i, theta, y, work):
     fill_scores(Best(), problem, theta, n_words, work)
     fill_inside(Best(), n_words, work)
     read_tree(Best(), problem, theta, n_words, work.draws, y, work)
-    return score_output(problem, i, theta, y)
+    return generics.score_output(problem, i, theta, y)
 
 
 @implements(generics.max_marginals, SpanProblem)
@@ -92,7 +92,7 @@ def draw_trees(problem, i, theta, draws, outputs, work):
 @implements(find_runner_up, SpanProblem)
 def find_second_tree(problem, i, theta, y, score, work):
     through = work.through[: theta.size]
-    max_marginals(problem, i, theta, through, work)
+    generics.max_marginals(problem, i, theta, through, work)
     for k in range(y.size):
         through[y[k]] = FORBIDDEN
     part = first_best(through)

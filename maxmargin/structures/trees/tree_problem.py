@@ -19,7 +19,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums
-from maxmargin.problem import IMPOSSIBLE, rank
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures import labelled_edges
 from maxmargin.structures.k_best import k_best
@@ -181,7 +181,7 @@ def topk_tree(problem, i, theta, outputs, values, level, work):
     best = lacking + tree_dp.best_of_roots(forest, belief)
     labellings = tree_dp.Labellings(pairs, forest, belief, work.message)
     count = k_best(labellings, forest.order.size, best, outputs, values, level, work.branches)
-    rank(problem, i, theta, outputs, values, count)
+    generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 
