@@ -13,16 +13,7 @@ from unittest import mock
 
 from benchmarks import crfsuite_peer
 from benchmarks.chunking import load_chunking
-from benchmarks.common import (
-    Bar,
-    Log,
-    forget_peak,
-    in_fresh_process,
-    load_ocr,
-    peak_megabytes,
-    print_table,
-    watched,
-)
+from benchmarks.common import Bar, Log, forget_peak, in_fresh_process, load_ocr, peak_megabytes, print_table, watched
 
 WHOLE = 1 / 10  # of its time, that a whole fit on larger data is to take
 MORE_MEGABYTES = 150  # than its process

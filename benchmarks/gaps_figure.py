@@ -209,10 +209,7 @@ def main() -> None:
         __doc__,
         ("--datasets", {"nargs": "+", "choices": list(SETTINGS), "default": ["ocr-small"]}),
         ("--steps", {"nargs": "+", "choices": ["fw", "pairwise", "away", "best"], "default": ["fw", "pairwise"]}),
-        (
-            "--sampling",
-            {"nargs": "+", "choices": ["uniform", "permutation", "gap"], "default": ["uniform", "gap"]},
-        ),
+        ("--sampling", {"nargs": "+", "choices": ["uniform", "permutation", "gap"], "default": ["uniform", "gap"]}),
         ("--cache", {"nargs": "+", "type": int, "default": [0, CACHE], "help": "outputs kept per example"}),
         ("--n", {"type": int, "help": "train on the first n examples"}),
         ("--seeds", {"type": int, "default": 3, "help": "runs of each method"}),

@@ -11,15 +11,7 @@ import time
 from typing import Any
 
 from benchmarks import crfsuite_peer
-from benchmarks.common import (
-    Bar,
-    Log,
-    in_fresh_process,
-    load_ocr,
-    peak_megabytes,
-    print_table,
-    watched,
-)
+from benchmarks.common import Bar, Log, in_fresh_process, load_ocr, peak_megabytes, print_table, watched
 
 C = 0.1
 GAPS = (0.1, 0.025, 0.01)

@@ -23,10 +23,7 @@ import numpy as np
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report, save_with_legend
 from benchmarks.tasks import TASKS, load_task
 
-SOLVERS = {
-    "fw": {"steps": "fw", "sampling": "gap"},
-    "pairwise": {"steps": "pairwise", "sampling": "gap", "cache": 50},
-}
+SOLVERS = {"fw": {"steps": "fw", "sampling": "gap"}, "pairwise": {"steps": "pairwise", "sampling": "gap", "cache": 50}}
 METHODS = {"path": 0.9, "heuristic path": 0.8, "warm grid": 0.9, "cold grid": 0.9}  # and kappa
 KAPPAS = (0.5, 0.7, 0.9, 0.99)
 EVERY = {"uniform": 10, "gap 1": 1, "gap 5": 5, "gap 10": 10, "gap 100": 100, "gap inf": 0}  # passes to certificates

@@ -35,10 +35,7 @@ def variants() -> dict[str, dict[str, dict[str, Any]]]:
         return f"{name} = {value}{' (base)' if value == base else ''}"
 
     return {
-        "6a: schedules": {
-            "adaptive, mu/k (base)": {},
-            "constant, mu": {"schedule": "constant"},
-        },
+        "6a: schedules": {"adaptive, mu/k (base)": {}, "constant, mu": {"schedule": "constant"}},
         "6b: mu, adaptive": {marked("mu", mu, MU): {"level": mu} for mu in MUS},
         "6c: mu, constant": {f"mu = {mu}": {"level": mu, "schedule": "constant"} for mu in MUS},
         "7a: eta": {**{marked("eta", eta, ETA): {"eta": eta} for eta in ETAS}, "free (the default)": {"eta": None}},

@@ -8,16 +8,7 @@ from __future__ import annotations
 
 import time
 
-from benchmarks.common import (
-    Bar,
-    Log,
-    in_fresh_process,
-    parse_arguments,
-    print_table,
-    random_chains,
-    report,
-    watched,
-)
+from benchmarks.common import Bar, Log, in_fresh_process, parse_arguments, print_table, random_chains, report, watched
 
 BASE = {"n_sequences": 1000, "length": 20, "n_labels": 16}
 GROWTH = {

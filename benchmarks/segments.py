@@ -12,15 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from benchmarks.common import (
-    Bar,
-    forget_peak,
-    in_fresh_process,
-    parse_arguments,
-    peak_megabytes,
-    print_table,
-    report,
-)
+from benchmarks.common import Bar, forget_peak, in_fresh_process, parse_arguments, peak_megabytes, print_table, report
 
 LONGEST_LISTED = 6  # of the segments that have features
 LEAST_COUNT = 2  # of true segments that have a feature

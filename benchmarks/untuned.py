@@ -28,10 +28,7 @@ def methods(part: str) -> dict[str, Any]:
     from maxmargin import BCFW, SGD, SVRG, Casimir, NSlack, OneSlack
 
     if part == "sgd":
-        return {
-            "SGD": SGD(),
-            **{f"step {step:g}": SGD(schedule="decay", step=step) for step in STEPS},
-        }
+        return {"SGD": SGD(), **{f"step {step:g}": SGD(schedule="decay", step=step) for step in STEPS}}
     if part == "svrg":
         grid = product(LEVELS, CONSTANTS)
         return {"SVRG": SVRG(), **{f"mu {mu:g}, L {L:g}": SVRG(level=mu, smoothness=L) for mu, L in grid}}

@@ -47,10 +47,7 @@ def measure_pass(size: str, known: float) -> dict[str, float]:
     X, y, partial, *_ = load(size, known)
     full, task = (ChainCRF()._encode(X, labels) for labels in (y, partial))
     loss = find_loss("log")
-    objectives = (
-        Objective(full.problem, loss=loss),
-        LatentObjective(task.weak, task.problem, 1.0, loss=loss),
-    )
+    objectives = (Objective(full.problem, loss=loss), LatentObjective(task.weak, task.problem, 1.0, loss=loss))
     w = 0.05 * np.random.default_rng(0).normal(size=objectives[0].n_weights)
     milliseconds = [1e3 * fastest(lambda objective=objective: objective.evaluate(w)) for objective in objectives]
     return dict(zip(("full", "partial"), milliseconds, strict=True))

@@ -16,13 +16,7 @@ HEADER = "Parameters\n----------\n"
 
 
 def parameter(
-    kind: str,
-    doc: str,
-    *,
-    default: object = MISSING,
-    kw_only: bool = True,
-    check: Check | None = None,
-    **more: object,
+    kind: str, doc: str, *, default: object = MISSING, kw_only: bool = True, check: Check | None = None, **more: object
 ) -> Any:
     """A constructor argument: all there is to write of one.
 

@@ -187,8 +187,7 @@ class Choices:
         of_files(callback=read_separator, help="What separates columns; \\t is a tab.", show_default="spaces and tabs"),
     ] = None
     comments: Annotated[
-        str | None,
-        of_files(help="What lines of comments begin with, in column files.", show_default="there are none"),
+        str | None, of_files(help="What lines of comments begin with, in column files.", show_default="there are none")
     ] = None
     encoding: Annotated[str, of_files(help="Encoding of the files.", callback=check_encoding)] = "utf-8"
     unknown: Annotated[

@@ -25,15 +25,7 @@ from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.tagger.entity_scores import TaggingModel
 from maxmargin.tagger.option_search import OptionSearch, search_options
 from maxmargin.tagger.word_tagger import Tagger, default_model
-from maxmargin.text import (
-    Document,
-    Layout,
-    TemplateFeatures,
-    WindowFeatures,
-    find_format,
-    learn_classes,
-    read_template,
-)
+from maxmargin.text import Document, Layout, TemplateFeatures, WindowFeatures, find_format, learn_classes, read_template
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace
 from maxmargin.wording import count_of
@@ -149,11 +141,7 @@ def describe(document: Document) -> str:
     """How much there is in a document."""
     y = document.y or []
     n_tokens, n_partial = sum(map(len, document.X)), sum(is_partial(tag) for tags in y for tag in tags)
-    counts = [
-        count_of(len(document.X), "sentence"),
-        count_of(n_tokens, "token"),
-        count_of(len(tags_in(y)), "tag"),
-    ]
+    counts = [count_of(len(document.X), "sentence"), count_of(n_tokens, "token"), count_of(len(tags_in(y)), "tag")]
     return ", ".join(counts) + (f"; of {count_of(n_partial, 'token')} the tag is not known" if n_partial else "")
 
 

@@ -19,12 +19,7 @@ from maxmargin.encode.inputs.example_checks import find_labels, flatten_weights
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.names.vocabulary import Vocabulary, learn_names
-from maxmargin.encode.partial.annotations import (
-    Annotations,
-    find_weak,
-    learn_annotations,
-    supervise_annotations,
-)
+from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
 from maxmargin.encode.partial.completions import complete_paths
 from maxmargin.encode.partial.cost_tables import read_transition_costs
 from maxmargin.encode.sentences.transition_rows import learn_transitions, read_transitions, with_constant

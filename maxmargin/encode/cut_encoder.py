@@ -12,11 +12,7 @@ from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder, by_row
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
-from maxmargin.encode.inputs.example_checks import (
-    check_examples,
-    flatten_weights,
-    locate,
-)
+from maxmargin.encode.inputs.example_checks import check_examples, flatten_weights, locate
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.encode.partial.annotations import price_annotations

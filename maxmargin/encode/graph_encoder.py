@@ -13,11 +13,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import (
-    find_labels,
-    flatten_weights,
-    locate,
-)
+from maxmargin.encode.inputs.example_checks import find_labels, flatten_weights, locate
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.encode.inputs.typed_graphs import Typed, stack_graphs
@@ -41,12 +37,7 @@ from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.supervision.costs import label_costs, shares_of_graphs
-from maxmargin.supervision.label_supervision import (
-    NO_LABEL,
-    LabelSupervision,
-    supervise,
-    without_costs,
-)
+from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.supervision.tallies import in_portions
 from maxmargin.supervision.weak import Learned
 

@@ -17,11 +17,7 @@ from numpy.typing import DTypeLike
 from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.edges import Graphs, check_parents, children_first, join_graphs
-from maxmargin.encode.inputs.example_checks import (
-    check_examples,
-    flatten_weights,
-    locate,
-)
+from maxmargin.encode.inputs.example_checks import check_examples, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
 from maxmargin.encode.names.vocabulary import learn_names

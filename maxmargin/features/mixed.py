@@ -11,17 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.arrays.lanes import (
-    BLOCK,
-    LANES,
-    columns_of_block,
-    fetch,
-    fma,
-    plus,
-    splat,
-    store,
-    without_first,
-)
+from maxmargin.arrays.lanes import BLOCK, LANES, columns_of_block, fetch, fma, plus, splat, store, without_first
 from maxmargin.arrays.views import matrix
 from maxmargin.features import linear_map
 from maxmargin.features.layout import lay_out, layout_of_rows

@@ -64,10 +64,7 @@ def test_the_model_is_that_of_crfsuite(sentences, tmp_path, options):
     crf = CRF(**options, **EXACT).fit(*sentences)
 
     assert crf.training_log_.last_iteration["loss"] == pytest.approx(trainer.logparser.last_iteration["loss"], rel=1e-6)
-    for ours, others in (
-        (crf.state_features_, theirs.state_features),
-        (crf.transition_features_, theirs.transitions),
-    ):
+    for ours, others in ((crf.state_features_, theirs.state_features), (crf.transition_features_, theirs.transitions)):
         pairs = ours.keys() | others.keys()
         assert max((abs(ours.get(pair, 0) - others.get(pair, 0)) for pair in pairs), default=0) < 0.01
     assert crf.classes_ == tagger.labels()

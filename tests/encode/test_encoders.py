@@ -42,13 +42,7 @@ def test_training_and_prediction_encode_alike(words, task):
     assert (task.encoder.problem(X).supervision.labels == NO_LABEL).all()  # and nobody makes them up
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"fit_intercept": False},
-        {"allowed_transitions": ~np.eye(3, k=2, dtype=bool)},
-    ],
-)
+@pytest.mark.parametrize("other", [{"fit_intercept": False}, {"allowed_transitions": ~np.eye(3, k=2, dtype=bool)}])
 def test_encoders_differ_where_weights_mean_something_else(words, task, other):
     X, y = words
     y = [["a"] * len(labels) if ("a", "c") in itertools.pairwise(labels) else labels for labels in y]

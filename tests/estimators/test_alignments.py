@@ -145,13 +145,7 @@ STRINGS, ARRAYS = [("ab", "xyz")], [(np.ones((2, 1)), np.ones((3, 1)))]
         (STRINGS, [[(0, 2), (1, 1)]], False, ValueError, r"y\[0\] has links that cross: \(0, 2\) and \(1, 1\)"),
         (STRINGS, [[0, 3]], False, ValueError, r"y\[0\] links the right node 3, but there are 3"),
         (STRINGS, ["MMX"], False, ValueError, r"y\[0\] must be made of the operations M, D and I, not 'X'"),
-        (
-            STRINGS,
-            ["MM"],
-            False,
-            ValueError,
-            r"y\[0\] takes 2 left and 2 right items, but there",
-        ),
+        (STRINGS, ["MM"], False, ValueError, r"y\[0\] takes 2 left and 2 right items, but there"),
         (STRINGS, ["DDIII"], True, ValueError, r"y\[0\] must begin with M"),
         (
             STRINGS,

@@ -92,13 +92,7 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
     ("X", "y", "options", "error", "message"),
     [
         ([], [], {}, ValueError, "X must hold at least one candidate set, but it is empty"),
-        (
-            [GOOD[0], np.zeros((0, 2))],
-            [0, 0],
-            {},
-            ValueError,
-            r"X\[1\] is empty: every candidate set needs",
-        ),
+        ([GOOD[0], np.zeros((0, 2))], [0, 0], {}, ValueError, r"X\[1\] is empty: every candidate set needs"),
         ([GOOD[0], [[1.0]]], [0, 0], {}, ValueError, r"X\[1\] has 1 feature, but X\[0\] has 2"),
         ([GOOD[0], [[1.0, np.nan]]], [0, 0], {}, ValueError, r"X\[1\] contains NaN or infinity, in row 0"),
         (np.eye(2), [0, 0], {}, ValueError, "X is one matrix: pass a list of matrices, one per candidate set"),
@@ -116,13 +110,7 @@ GOOD = [[[1.0, 2.0], [0.0, 1.0]], [[1.0, 1.0]]]
             r"costs\[1\] must have the shape \(1,\), to go with X\[1\]",
         ),
         (GOOD, [0, 0], {"costs": [[0, -1], [0]]}, ValueError, r"costs\[0\] must hold numbers from 0"),
-        (
-            GOOD,
-            [1, 0],
-            {"costs": [[0, 2], [0]]},
-            ValueError,
-            r"costs\[0\] must be zero for the true candidate 1",
-        ),
+        (GOOD, [1, 0], {"costs": [[0, 2], [0]]}, ValueError, r"costs\[0\] must be zero for the true candidate 1"),
     ],
 )
 def test_bad_input(X, y, options, error, message):

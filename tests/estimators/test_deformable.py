@@ -200,11 +200,7 @@ POSE = np.zeros((3, 2), int)
             r"y\[1\] contains infinity, or NaN for one coordinate of a joint.",
         ),
         ([GRID] * 2, [None, None], r"y must hold the pose of at least one image, but all of it is None."),
-        (
-            [GRID] * 2,
-            [POSE, POSE + 4],
-            r"y\[1\] has joint 0 at x = 4, y = 4, outside of its grid of 5 x 4 cells.",
-        ),
+        ([GRID] * 2, [POSE, POSE + 4], r"y\[1\] has joint 0 at x = 4, y = 4, outside of its grid of 5 x 4 cells."),
         ([GRID] * 2, [POSE, POSE - 1], r"y\[1\] has joint 0 at x = -1, y = -1, outside of its grid of 5 x 4 cells."),
     ],
 )
@@ -219,10 +215,7 @@ def test_bad_data(X, y, message):
         ({"edges": [(0, 3)]}, r"Edge 0 of the skeleton is \(0, 3\), but the nodes are 0 to 2."),
         ({"edges": [(0, 1), (0, 1)]}, r"the skeleton has the edge \(0, 1\) twice."),
         ({"edges": [(0, 1), (1, 0)]}, "The edges of the skeleton form a cycle through nodes 0, 1, but must form .*"),
-        (
-            {"edges": [(0, 1), (2, 1)]},
-            "Node 1 of the skeleton has two parents, 0 and 2: edges run .*",
-        ),
+        ({"edges": [(0, 1), (2, 1)]}, "Node 1 of the skeleton has two parents, 0 and 2: edges run .*"),
         ({"n_types": 0}, "n_types must be an integer, at least 1, not 0."),
         ({"n_types": 3}, "n_types must be between 1 and the number of images, 2, not 3."),
         ({"min_stiffness": 0.0}, "min_stiffness must be a positive number, not 0.0."),

@@ -234,20 +234,8 @@ X = [np.ones((2, 3, 1)), np.ones((1, 2, 1))]
         (X, [[(0, 1), (1, 1)], [0]], {}, ValueError, r"y\[0\] links the right node 1 twice"),
         (X, [[0.5, 1.0], [0]], {}, TypeError, r"y\[0\] must hold integers"),
         (X, [[0, 1], [0]], {"link_weight": [X[0][:, :, 0]]}, ValueError, "but link_weight has 1"),
-        (
-            X,
-            [[0, 1], [0]],
-            {"link_weight": [X[0][:, :, 0], [[1]]]},
-            ValueError,
-            r"link_weight\[1\] must have the",
-        ),
-        (
-            X,
-            [[0, 1], [0]],
-            {"link_weight": [-X[0][:, :, 0], [[1, 1]]]},
-            ValueError,
-            r"link_weight\[0\] must hold",
-        ),
+        (X, [[0, 1], [0]], {"link_weight": [X[0][:, :, 0], [[1]]]}, ValueError, r"link_weight\[1\] must have the"),
+        (X, [[0, 1], [0]], {"link_weight": [-X[0][:, :, 0], [[1, 1]]]}, ValueError, r"link_weight\[0\] must hold"),
     ],
 )
 def test_bad_input(X, y, options, error, message):

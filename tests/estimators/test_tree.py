@@ -182,10 +182,7 @@ LABELS = [["a", "b", "c"], ["a", "b"]]
         ((F, [(0, 1), (2, 1)]), r"Node 1 of X\[1\] has two parents, 0 and 2: edges run from parent to child."),
         ((F, [(0, 1), (0, 1)]), r"X\[1\] has the edge \(0, 1\) twice."),
         ((F, [(0, 1, 2)]), r"The edges of X\[1\] must be an \(E, 2\) array of integers, .*"),
-        (
-            (F, [(0, 1), (2,)]),
-            r"The edges of X\[1\] must be an \(E, 2\) array .* its rows have different lengths.",
-        ),
+        ((F, [(0, 1), (2,)]), r"The edges of X\[1\] must be an \(E, 2\) array .* its rows have different lengths."),
         ((F, [(0.0, 1.0)]), r"The edges of X\[1\] must be an \(E, 2\) array of integers, .*"),
         ((F[:, :2], [(0, 1)]), r"X\[1\] has 2 features, but X\[0\] has 3."),
         ((np.full((3, 3), np.nan), []), r"X\[1\] contains NaN or infinity, in row 0."),

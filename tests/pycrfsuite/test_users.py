@@ -63,9 +63,6 @@ def test_parts_of_speech(on_ours, tmp_path, monkeypatch, interpreted_loops):
         [("University", "Noun"), ("is", "Verb"), ("a", "Det"), ("good", "Adj"), ("place", "Noun")],
         [("dog", "Noun"), ("eat", "Verb"), ("meat", "Noun")],
     ]
-    wanted = [
-        [("dog", "Noun"), ("is", "Verb"), ("good", "Adj")],
-        [("Cat", "Noun"), ("eat", "Verb"), ("meat", "Noun")],
-    ]
+    wanted = [[("dog", "Noun"), ("is", "Verb"), ("good", "Adj")], [("Cat", "Noun"), ("eat", "Verb"), ("meat", "Noun")]]
     tagger.train(sentences, str(tmp_path / "model.crf.tagger"))  # the example of its documentation
     assert tagger.tag_sents([[word for word, _ in sentence] for sentence in wanted]) == wanted

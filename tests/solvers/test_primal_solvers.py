@@ -207,10 +207,7 @@ def test_a_non_finite_objective_stops_the_run_with_the_last_good_weights(solver)
         (lambda: Casimir(stop="now"), "stop must be one of budget, gradient, not 'now'"),
         (lambda: Casimir(inner="sgd"), "inner must be one of svrg, saga, not 'sgd'"),
         (lambda: Casimir(warm_start="zero"), "warm_start must be one of center, previous, extrapolation, not 'zero'"),
-        (
-            lambda: SGD(schedule="linear"),
-            "schedule must be one of polyak, decay, constant, sqrt, inverse, not",
-        ),
+        (lambda: SGD(schedule="linear"), "schedule must be one of polyak, decay, constant, sqrt, inverse, not"),
         (lambda: SGD(schedule="decay", step=0), "step must be a positive number, not 0"),
         (lambda: SGD(step=0.1), "schedule='polyak' has no step to set"),
         (lambda: SGD(schedule="sqrt"), "schedule='sqrt' needs a step"),

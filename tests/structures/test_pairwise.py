@@ -142,11 +142,7 @@ def test_random_graphs(seed, sizes, n_states, ties, k, integer):
     ("ties", "n_columns", "column_of"),
     [
         ("full", 9, lambda a, b: 3 * a + b),
-        (
-            "symmetric",
-            9,
-            lambda a, b: 3 * min(a, b) + max(a, b),
-        ),
+        ("symmetric", 9, lambda a, b: 3 * min(a, b) + max(a, b)),
         ("potts", 1, lambda a, b: 0 if a == b else None),
     ],
 )

@@ -19,11 +19,7 @@ def test_names_of_an_arc():
         f"{name}<{length}"
         for length in ("", "3")
         for tag in ("ADJ", "NOUN")
-        for name in (
-            f"ht between mt=VERB {tag} DET",
-            f"ht between count=VERB {tag} 1",
-            f"between count mt={tag} 1 DET",
-        )
+        for name in (f"ht between mt=VERB {tag} DET", f"ht between count=VERB {tag} 1", f"between count mt={tag} 1 DET")
     }
     assert "ht ht+1 mt-1 mt=<root> VERB <root> VERB>1" in arcs[1][0]
     assert not any("between" in name for name in ArcFeatures(between=False).transform(SENTENCES)[0][4])

@@ -164,10 +164,7 @@ def test_conllu_is_read_and_written():
             r"train.txt, line 1: 'tags' must hold strings or integers, not \[True\]\.",
         ),
         *(
-            (
-                lambda text=text: read_json_lines(file(text)),
-                r"train.txt, line .: 'tags' must hold strings in all .*",
-            )
+            (lambda text=text: read_json_lines(file(text)), r"train.txt, line .: 'tags' must hold strings in all .*")
             for text in (
                 '{"tokens": ["a", "b"], "tags": ["O", 1]}',
                 '{"tokens": ["a"], "tags": ["O"]}\n{"tokens": ["b"], "tags": [1]}',

@@ -60,7 +60,7 @@ def test_the_chunking_template():
         *("U20:PRP/VBZ/DT", "U21:VBZ/DT/JJ", "U22:DT/JJ/NN"),
     ]
     assert rows[0][0][:7] == [
-        *("U00:_B-2", "U01:_B-1", "U02:He", "U03:reckons", "U04:the", "U05:_B-1/He", "U06:He/reckons"),
+        *("U00:_B-2", "U01:_B-1", "U02:He", "U03:reckons", "U04:the", "U05:_B-1/He", "U06:He/reckons")
     ]
     assert rows[0][4][3:5] == ["U03:_B+1", "U04:_B+2"]
 

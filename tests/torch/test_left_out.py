@@ -21,10 +21,7 @@ LABELS = torch.tensor(np.random.default_rng(0).integers(2, size=(3, 6)))
 
 def both():
     """Sequences with positions that are left out, and packed ones of the others alone."""
-    return (
-        Chains(EMISSIONS, TRANSITIONS, MASK, START, END),
-        Chains(EMISSIONS[MASK], TRANSITIONS, LENGTHS, START, END),
-    )
+    return (Chains(EMISSIONS, TRANSITIONS, MASK, START, END), Chains(EMISSIONS[MASK], TRANSITIONS, LENGTHS, START, END))
 
 
 @pytest.mark.parametrize("loss", [crf_loss, hinge_loss])

@@ -106,8 +106,7 @@ def report(
         "fit.html"
     ),
     train: Annotated[
-        Path | None,
-        typer.Option(help="What it was trained on, to be compared with the others.", metavar="FILE"),
+        Path | None, typer.Option(help="What it was trained on, to be compared with the others.", metavar="FILE")
     ] = None,
     format: options.FileFormat = None,
     encoding: options.SameEncoding = None,

@@ -17,15 +17,7 @@ from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.encode.links.link_paths import flag_links, links_of, match_of, path_costs, read_path, read_paths
 from maxmargin.encode.links.matching_encoder import as_exclusions, is_partial, open_links
-from maxmargin.encode.links.two_sequences import (
-    KINDS,
-    ROWS,
-    STRINGS,
-    Alphabet,
-    read_kind,
-    read_rows,
-    read_strings,
-)
+from maxmargin.encode.links.two_sequences import KINDS, ROWS, STRINGS, Alphabet, read_kind, read_rows, read_strings
 from maxmargin.inference import possible_outputs
 from maxmargin.problem import restrict, true_outputs
 from maxmargin.structures.monotone.alignment_problem import N_TURNS, AlignmentProblem, AlignmentSupervision

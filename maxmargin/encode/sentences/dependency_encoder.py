@@ -12,13 +12,7 @@ from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
 from maxmargin.encode.inputs.bunch import Bunch
-from maxmargin.encode.inputs.example_checks import (
-    check_truths,
-    find_labels,
-    flatten_weights,
-    join_classes,
-    locate,
-)
+from maxmargin.encode.inputs.example_checks import check_truths, find_labels, flatten_weights, join_classes, locate
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.names.vocabulary import have_names, learn_names
 from maxmargin.encode.sentences.head_trees import (

@@ -117,13 +117,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         return self.assemble(rows, lengths, trees, np.zeros(len(lengths)))
 
     def assemble(
-        self,
-        rows: Rows,
-        lengths: np.ndarray,
-        trees: list[LabelledSpans],
-        cost: np.ndarray,
-        *,
-        with_grams: bool = False,
+        self, rows: Rows, lengths: np.ndarray, trees: list[LabelledSpans], cost: np.ndarray, *, with_grams: bool = False
     ) -> SpanProblem:
         """Put spans, true trees and costs together."""
         codes = find_labels(_join_labels([tree.labels for tree in trees]), self.classes)

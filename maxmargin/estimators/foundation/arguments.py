@@ -58,10 +58,7 @@ class TrainingArguments:
         default="auto",
     )
     tol: float = parameter(
-        "float",
-        "Relative duality gap, (primal - dual) / primal, at which to stop.",
-        default=1e-3,
-        check=check_positive,
+        "float", "Relative duality gap, (primal - dual) / primal, at which to stop.", default=1e-3, check=check_positive
     )
     max_passes: float | None = parameter(
         "float",
@@ -146,9 +143,7 @@ class Names:
     """Of models of features that may have names."""
 
     min_count: int = parameter(
-        "int",
-        "Leave out features given by name that occur less often than that in the training examples.",
-        default=1,
+        "int", "Leave out features given by name that occur less often than that in the training examples.", default=1
     )
     n_hashed: int | None = parameter(
         "int",

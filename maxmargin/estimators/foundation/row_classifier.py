@@ -28,9 +28,7 @@ class RowClassifier(Precision, StructuredModel):
     """A scikit-learn classifier of the rows of a matrix."""
 
     fit_intercept: bool = parameter(
-        "bool",
-        "Add a constant to the scores of each class or label, regularized like the other weights.",
-        default=True,
+        "bool", "Add a constant to the scores of each class or label, regularized like the other weights.", default=True
     )
 
     def __sklearn_tags__(self) -> Tags:

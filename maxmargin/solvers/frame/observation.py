@@ -17,11 +17,7 @@ class Observer:
     """Sees every certificate of a run: keeps the trace and the best weights, reports, and decides when to stop."""
 
     def __init__(
-        self,
-        run: Run,
-        keeps_last: bool,
-        verbose: int,
-        callback: Callable[[Trace], bool | None] | None,
+        self, run: Run, keeps_last: bool, verbose: int, callback: Callable[[Trace], bool | None] | None
     ) -> None:
         self.run = run
         self.is_local = not run.objective.is_convex  # whether bounds are those of single weights

@@ -18,14 +18,7 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
-from maxmargin.features import (
-    as_matrix,
-    norm_buffer,
-    score_rows,
-    spread_rows,
-    squared_norm_rows,
-    weight_shape,
-)
+from maxmargin.features import as_matrix, norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.dependencies.arborescence import ArborescenceWork, arborescence_work

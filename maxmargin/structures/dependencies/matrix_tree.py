@@ -28,16 +28,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import helper
 from maxmargin.structures.dependencies.arc_tables import ROOT
-from maxmargin.structures.scalar_semirings import (
-    NEVER,
-    add,
-    is_safe,
-    log_of,
-    one,
-    over,
-    times,
-    zero,
-)
+from maxmargin.structures.scalar_semirings import NEVER, add, is_safe, log_of, one, over, times, zero
 
 
 class Walk(NamedTuple):

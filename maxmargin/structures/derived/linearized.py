@@ -18,11 +18,7 @@ from maxmargin.execution.threads import aligned
 from maxmargin.features import DenseFeatures, Gram
 from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import implements
-from maxmargin.structures.choices.candidate_problem import (
-    candidate_scores,
-    candidate_squared_norm,
-    spread_candidates,
-)
+from maxmargin.structures.choices.candidate_problem import candidate_scores, candidate_squared_norm, spread_candidates
 from maxmargin.structures.delegated import OUTPUTS_AND_ORACLES, base_workspace, delegate
 from maxmargin.supervision.exclusions import nothing_excluded
 

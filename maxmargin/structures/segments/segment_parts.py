@@ -114,11 +114,7 @@ def split_weights(problem, w):
     more_rows, more_columns = weight_shape(problem.segment_features, problem.n_segment_features, n_labels)
     at = rows * columns + more_rows * more_columns
     n_counts = (longest_segment(problem) + n_labels) * n_labels
-    return (
-        matrix(w, 0, rows, columns),
-        matrix(w, rows * columns, more_rows, more_columns),
-        matrix(w, at, 1, n_counts),
-    )
+    return (matrix(w, 0, rows, columns), matrix(w, rows * columns, more_rows, more_columns), matrix(w, at, 1, n_counts))
 
 
 @helper

@@ -16,25 +16,8 @@ from __future__ import annotations
 
 from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import helper
-from maxmargin.structures.scalar_semirings import (
-    NEVER,
-    add,
-    one,
-    pick,
-    sum_products,
-    sum_range,
-    times,
-)
-from maxmargin.structures.spans.span_parts import (
-    ABOVE,
-    ABOVE_BELOW,
-    BELOW,
-    LEFT,
-    RIGHT,
-    SCORES,
-    bare_part,
-    span_number,
-)
+from maxmargin.structures.scalar_semirings import NEVER, add, one, pick, sum_products, sum_range, times
+from maxmargin.structures.spans.span_parts import ABOVE, ABOVE_BELOW, BELOW, LEFT, RIGHT, SCORES, bare_part, span_number
 
 
 @helper

@@ -22,10 +22,7 @@ def show_texts(texts: Sequence[AnnotatedText], title: str = "Entities") -> str:
     counted = table(("type", "number"), counts, class_="numbers") if counts else tag("p", "There are none.")
     slider = tag("input", id="least", type="range", min=0, max=1, step=0.01, value=0)
     choice = tag(
-        "p",
-        tag("label", "Least probability ", slider),
-        tag("output", "", id="left", for_="least"),
-        class_="choice",
+        "p", tag("label", "Least probability ", slider), tag("output", "", id="left", for_="least"), class_="choice"
     )
     shown = [
         tag("article", tag("h3", text.name), tag("p", *_mark(text, colours), class_="prose", dir="auto"))
