@@ -14,7 +14,7 @@ from maxmargin.arrays.lanes import copy_row
 from maxmargin.arrays.vectors import first_best
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
-from maxmargin.structures.chains.chain_dp import exact, highest_of, join_rows, less, subtract_highest
+from maxmargin.structures.chains.chain_dp import exact, highest_of, join_rows, less, subtract_highest, take_label
 from maxmargin.structures.chains.sparse_transitions import Transitions
 from maxmargin.structures.k_best import branch_off, offer, take
 
@@ -69,9 +69,7 @@ class SparsePaths(NamedTuple):
     arrivals: np.ndarray
 
 
-@implements(take, SparsePaths)
-def take_label(choices, y, s, option):
-    y[y.size - 1 - s] = option
+implements(take, SparsePaths)(take_label)
 
 
 @implements(branch_off, SparsePaths)
