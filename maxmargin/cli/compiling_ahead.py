@@ -5,8 +5,10 @@ What a model needs is what its fit and its predictions run, so that each is fitt
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -16,7 +18,8 @@ from maxmargin import ChainCRF, ChainSVM, GraphCutSVM, MatchingSVM, MulticlassSV
 from maxmargin.checks import check_choice
 from maxmargin.cli.common import show
 from maxmargin.runtime import cache_folder
-from maxmargin.runtime.cache import compiled_anew
+from maxmargin.runtime.cache import compiled_anew, finished
+from maxmargin.runtime.shipped import packing
 from maxmargin.wording import count_of
 
 N_EXAMPLES, N_LABELS = 20, 3
@@ -107,14 +110,27 @@ def run_compile(named: str | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()  # raises now where nothing could be kept
     for name in names:
-        compiled, began = compiled_anew.total(), perf_counter()
+        before, began = n_compiled(), perf_counter()
         fit_model(MODELS[name])
         seconds = perf_counter() - began
-        compiled = compiled_anew.total() - compiled
+        compiled = n_compiled() - before
         done = f"{count_of(compiled, 'function')} in {seconds:.1f} s" if compiled else "all was there"
         show(f"{name} ({MODELS[name].model.__name__}): {done}")
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     show(f"{folder} has {count_of(len(sizes), 'file')}, {sum(sizes) / 1e6:.1f} MB.")
+
+
+def n_compiled() -> int:
+    """How many functions this process has compiled, or finished."""
+    return compiled_anew.total() + finished.total()
+
+
+def pack(folder: Path, names: Iterable[str]) -> None:
+    """Compile what models need, for a wheel to bring in a folder, into a cache that goes away."""
+    with tempfile.TemporaryDirectory() as cache, packing(folder):
+        os.environ["MAXMARGIN_CACHE_DIR"] = cache
+        for name in names:
+            fit_model(MODELS[name])
 
 
 def fit_model(ahead: Ahead) -> None:

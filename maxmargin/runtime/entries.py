@@ -14,6 +14,8 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import llvmlite
@@ -61,7 +63,8 @@ def folder_of(function: Callable[..., object]) -> Path:
 @functools.cache
 def surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
-    versions = sys.version, numba.__version__, llvmlite.__version__, np.__version__
+    python = MAGIC_NUMBER, EXTENSION_SUFFIXES[0]  # of its bytecode and of its binary interface
+    versions = python, numba.__version__, llvmlite.__version__, np.__version__
     digest = hashlib.sha256(repr((versions, settings())).encode())
     for room in ("arrays", "runtime"):
         for path in sorted((Path(__file__).parents[1] / room).glob("*.py")):
@@ -81,11 +84,11 @@ def write(path: Path, content: bytes) -> None:
             (path.parent / name).unlink(missing_ok=True)
 
 
-def read(path: Path) -> bytes:
-    """What `write` has written, and nobody else could have."""
+def read(path: Path, *, is_trusted: bool = False) -> bytes:
+    """What `write` has written, and nobody else could have, unless the file is trusted anyway."""
     with open(path, "rb") as file:
         status = os.fstat(file.fileno())
-        if os.name == "posix" and (status.st_uid not in _trusted() or status.st_mode & OTHERS_WRITE):
+        if not is_trusted and os.name == "posix" and (status.st_uid not in _trusted() or status.st_mode & OTHERS_WRITE):
             warnings.warn(
                 f"Compiled functions in {path.parent} are not used, as others could have written them: they must "
                 "belong to you, to root or to the owner of the package, and only their owner may write to them.",

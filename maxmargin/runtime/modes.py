@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numba
 
-from maxmargin.runtime import entries, numba_private, trial
+from maxmargin.runtime import entries, numba_private, shipped, trial
 
 is_interpreted = contextvars.ContextVar("is_interpreted", default=bool(vars(numba.config)["DISABLE_JIT"]))
 checks_bounds = contextvars.ContextVar("checks_bounds", default=False)
@@ -58,15 +58,16 @@ asks_for_plain = os.environ.get("MAXMARGIN_PLAIN_NUMBA", "0") not in ("", "0")
 def is_plain() -> bool:
     """Whether loops go by plain ``njit``: as the environment says, or as Numba's private parts are not as they were.
 
-    They are tried out once for each version of all that matters: a file among the compiled loops says that it went
-    well.
+    They are tried out once for each version of all that matters: a file among the compiled loops, or in the package,
+    says that it went well.
     """
     if asks_for_plain:
         return True
     passed = entries.folder_of(trial.try_out) / f"numba_private-{entries.surroundings()[:16]}{entries.ENDING}"
-    with contextlib.suppress(OSError, ValueError):
-        entries.read(passed)
-        return False
+    for read in (lambda: entries.read(passed), lambda: shipped.read(passed.name)):
+        with contextlib.suppress(OSError, ValueError):
+            read()
+            return False
     try:
         trial.try_out()
     except Exception as error:
@@ -79,4 +80,5 @@ def is_plain() -> bool:
         return True
     with contextlib.suppress(OSError):
         entries.write(passed, b"")
+        shipped.keep(passed.name, b"")
     return False

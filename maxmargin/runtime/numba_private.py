@@ -18,8 +18,10 @@ structures by address, and load in milliseconds. It is, member by member:
                                 options of ``njit``: no ways in that nobody takes, no references that are counted
     Dispatcher._cache, load_overload, save_overload
                                 where a dispatcher looks for what was compiled before, and where it leaves it
-    CompileResult._reduce, _rebuild, lifted, library.get_defined_functions, has_dynamic_globals, serialize.dumps
+    CompileResult._reduce, _rebuild, lifted, library.has_dynamic_globals, serialize.dumps
                                 a result as a tuple: a library of (name, form, (machine code, bitcode)), then the rest
+    codegen().create_library, JITCodeLibrary._optimize_final_module, enable_object_caching, codegen()._tm.emit_object
+                                where LLVM begins to work for the machine at hand, and what it makes
     rtsys.initialize            Numba's counting of references, which functions named ``nrt_...`` belong to
     library.get_pointer_to_function, fndesc.llvm_func_name, CompileResult.entry_point
                                 where the code is, for compiled code and for Python
@@ -106,6 +108,28 @@ Lowering = Callable[..., ir.Value]
 # --- compilers that take less time than Numba's own -----------------------------------------------------------------
 
 
+class LoopLibrary(JITCodeLibrary):
+    """Code that remembers what it was before LLVM knew of the machine: `bitcode`, with all that is linked into it."""
+
+    bitcode = b""
+
+    def _optimize_final_module(self) -> None:
+        self.bitcode = self._final_module.as_bitcode()
+        super()._optimize_final_module()
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class LoopLowering(NativeLowering):
+    """As Numba's own, to a library that remembers."""
+
+    _name = "loop_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = LoopLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().run_pass(state)
+
+
 class LoopCompiler(CompilerBase):
     """Numba's pipeline, without passes that would change nothing: they look for what loops hardly ever have."""
 
@@ -120,7 +144,7 @@ class LoopCompiler(CompilerBase):
 
     def replacement(self, step: type) -> type:
         """What is run in the place of a pass."""
-        return step
+        return LoopLowering if step is NativeLowering else step
 
     def is_idle(self, step: type) -> bool:
         """Whether a pass has nothing to do: without functions inside, or without arithmetic that makes arrays."""
@@ -197,29 +221,51 @@ def can_be_kept(compiled: Compiled) -> bool:
 
 
 def dump(compiled: Compiled) -> bytes:
-    """A compiled function, without what only a caller that inlines it would need, or a reader: most of Numba's form.
+    """A compiled function, without what only a caller that inlines it would need, or a reader: most of Numba's form."""
+    (name, _, (machine_code, _)), *others = compiled._reduce()
+    return _join(name, machine_code, compiled.library._final_module, _dump_others(others))
 
-    Of the code for inlining the names of functions stay, which Numba looks up.
-    """
-    (name, form, (machine_code, bitcode)), *others = compiled._reduce()
-    names = [function.name for function in compiled.library.get_defined_functions()]
-    outline = llvm.parse_assembly("\n".join(f'define void @"{name}"() {{ ret void }}' for name in names))
-    others = ["" if isinstance(item, str) else item for item in others]  # a listing of the types of variables
-    called = [function.name.lower() for function in llvm.parse_bitcode(bitcode).functions]
-    counts_references = any(name.startswith("nrt_") for name in called)
-    return serialize.dumps((counts_references, (name, form, (machine_code, outline.as_bitcode())), *others))
+
+def dump_bitcode(compiled: Compiled) -> bytes:
+    """A compiled function as it was before LLVM knew of the machine: it is for all that have the same versions."""
+    (name, *_), *others = compiled._reduce()
+    return pickle.dumps((name, compiled.library.bitcode, _dump_others(others)))
+
+
+def finish(content: bytes, context: Context) -> bytes:
+    """What `dump` makes of a function on this machine, from what `dump_bitcode` has made of it on any."""
+    name, bitcode, others = pickle.loads(content)
+    library = context.codegen().create_library(name)
+    library._final_module = llvm.parse_bitcode(bitcode)
+    library._optimize_final_module()
+    module = library._final_module
+    module.verify()
+    return _join(name, context.codegen()._tm.emit_object(module), module, others)
 
 
 def load(content: bytes, context: Context) -> Compiled:
     """What `dump` has made; Numba's counting of references, 20 MB, is only set up for what needs it."""
-    counts_references, *reduced = pickle.loads(content)
+    counts_references, library, others = pickle.loads(content)
     if counts_references:
         rtsys.initialize(context)
-    return CompileResult._rebuild(context, *reduced)
+    return CompileResult._rebuild(context, library, *pickle.loads(others))
+
+
+def _dump_others(others: list[Any]) -> bytes:
+    """The rest of a result, without a listing of the types of variables."""
+    return serialize.dumps(["" if isinstance(item, str) else item for item in others])
+
+
+def _join(name: str, machine_code: bytes, module: llvm.ModuleRef, others: bytes) -> bytes:
+    """Machine code with the rest; of the code for inlining the names of functions stay, which Numba looks up."""
+    defined = [function.name for function in module.functions if not function.is_declaration]
+    outline = llvm.parse_assembly("\n".join(f'define void @"{name}"() {{ ret void }}' for name in defined))
+    counts_references = any(function.name.lower().startswith("nrt_") for function in module.functions)
+    return pickle.dumps((counts_references, (name, "object", (machine_code, outline.as_bitcode())), others))
 
 
 def machine(context: Context) -> tuple[object, ...]:
-    """The machine that code is made for."""
+    """The machine that code is made for: its kind and system, then its processor."""
     return context.codegen().magic_tuple()
 
 
