@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,11 +39,16 @@ def in_fresh_process(function: Callable[..., Any], *args: Any, environment: dict
 
 
 class Revision(NamedTuple):
-    """A state of this repository: its name, the interpreter that has it installed, and what is to be on its path."""
+    """A state of this repository: its name, the interpreter that has it installed, and what is to be on its path.
+
+    If it was installed for the benchmark: in how many seconds, of this clock and not of the CPU, and the MB of its wheel.
+    """
 
     name: str
     python: str
     path: str
+    seconds: float = 0.0
+    megabytes: float = 0.0
 
     def run(self, program: Path, *arguments: str, cache: str) -> Any:
         """Run a program in a new process of one thread; return the JSON that it prints last.
@@ -67,28 +73,43 @@ BEFORE = ("--before", {"default": "ef3f3c3", "metavar": "REV", "help": "the comm
 
 
 @contextlib.contextmanager
-def revisions(before: str) -> Iterator[list[Revision]]:
-    """The commit `before`, unless it is "none", and the working tree.
+def revisions(before: str, *, installed: bool = False) -> Iterator[list[Revision]]:
+    """The commit `before`, unless it is "none", and the working tree as it is, or as `installed` by pip.
 
     The commit is cloned and installed in a virtual environment of its own, both in a folder that goes away, with the
-    versions of its dependencies that are installed here.
+    versions of its dependencies that are installed here. So is a copy of the working tree.
     """
-    if before == "none":
-        yield [WORKING_TREE]
-        return
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        source, python = folder / "source", str(folder / "venv" / "bin" / "python")
-        versions = folder / "versions.txt"
-        versions.write_text("".join(f"{d.name}=={d.version}\n" for d in distributions() if d.name != "maxmargin"))
-        for command in (
-            ["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(source)],
-            ["git", "-C", str(source), "checkout", "--quiet", before],
-            [sys.executable, "-m", "venv", str(folder / "venv")],
-            [python, "-m", "pip", "install", "-qq", "--constraint", str(versions), str(source)],
-        ):
-            subprocess.run(command, check=True)
-        yield [Revision(before, python, ""), WORKING_TREE]
+        folder, found = Path(name), []
+        if before != "none":
+            for command in (
+                ["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(folder / "before")],
+                ["git", "-C", str(folder / "before"), "checkout", "--quiet", before],
+            ):
+                subprocess.run(command, check=True)
+            found.append(install(before, folder / "before", folder / "venv_before"))
+        if installed:
+            left = shutil.ignore_patterns("bitcode", "build", "results", ".*_cache", "__pycache__", ".git")
+            shutil.copytree(ROOT, folder / "now", ignore=left)
+            found.append(install(WORKING_TREE.name, folder / "now", folder / "venv_now"))
+        yield found if installed else [*found, WORKING_TREE]
+
+
+def install(name: str, source: Path, folder: Path) -> Revision:
+    """A revision whose wheel is built from its source and installed in a new virtual environment in a folder."""
+    python, wheels = str(folder / "bin" / "python"), folder / "wheels"
+    versions = folder.with_suffix(".txt")
+    versions.write_text("".join(f"{d.name}=={d.version}\n" for d in distributions() if d.name != "maxmargin"))
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["PIP_CONSTRAINT"] = str(versions)  # which holds for what builds the wheel, too
+    began = time.perf_counter()
+    subprocess.run(
+        [python, "-m", "pip", "wheel", "-qq", "--no-deps", "-w", str(wheels), str(source)], check=True, env=environment
+    )
+    (wheel,) = wheels.iterdir()
+    subprocess.run([python, "-m", "pip", "install", "-qq", str(wheel)], check=True, env=environment)
+    return Revision(name, python, "", time.perf_counter() - began, wheel.stat().st_size / 1e6)
 
 
 def peak_megabytes() -> float:

@@ -2,7 +2,7 @@
 
 It prints, as JSON, the seconds of each fit in turn. It uses public names only, which all revisions have.
 
-Usage: python first_fits.py {structures,crf,again,predict}
+Usage: python first_fits.py {structures,crf,tagger,again,predict}
 """
 
 from __future__ import annotations
@@ -98,6 +98,13 @@ def of_crf() -> dict[str, float]:
     return {"ChainCRF": timed(lambda: ChainCRF(tol=0.01, max_passes=30).fit(X, y))}
 
 
+def of_tagger() -> dict[str, float]:
+    from maxmargin import Tagger
+
+    sentence, tags = ["Ann", "Lee", "met", "Bo", "."], ["B-PER", "I-PER", "O", "B-PER", "O"]
+    return {"Tagger": timed(lambda: Tagger().fit(50 * [sentence], 50 * [tags]))}
+
+
 def again() -> dict[str, float]:
     """The first fit of a process that finds its loops on disk, and the fastest of three more."""
     from maxmargin import ChainSVM
@@ -130,7 +137,7 @@ def run(*arguments: str, cache: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
 
 
-PROGRAMS = {"structures": of_structures, "crf": of_crf, "again": again, "predict": predict}
+PROGRAMS = {"structures": of_structures, "crf": of_crf, "tagger": of_tagger, "again": again, "predict": predict}
 
 if __name__ == "__main__":
     print(json.dumps(PROGRAMS[sys.argv[1]]()))

@@ -5,18 +5,20 @@ are the same for all processors of a kind. So a wheel brings them, as bitcode of
 only LLVM is left to work: it makes of them the very code that would be compiled there. They are written while the wheel
 is built (`hatch_build.py`, by `maxmargin.cli.compiling_ahead.pack`); where they are not, as in a checkout, or none has
 the hash of all that a function depends on, as with another version of Numba or after an edit, functions are compiled.
-These files are part of the package, and trusted as its code is.
+These files are part of the package, and trusted as its code is. MAXMARGIN_BITCODE=0 leaves them alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from maxmargin.runtime import entries
 
 FOLDER = Path(__file__).with_name("bitcode")
+is_used = os.environ.get("MAXMARGIN_BITCODE", "1") not in ("", "0")
 _packed_to: Path | None = None  # where all that is used is kept, while a wheel is built
 
 
@@ -33,6 +35,8 @@ def packing(folder: Path) -> Iterator[None]:
 
 def read(name: str) -> bytes:
     """What came with the package under a name."""
+    if not is_used:
+        raise FileNotFoundError(name)
     content = entries.read(FOLDER / name, is_trusted=True)
     keep(name, content)
     return content

@@ -20,6 +20,8 @@ from maxmargin.runtime.numba_private import (
     call_address,
     can_be_kept,
     dump,
+    dump_bitcode,
+    finish,
     keep_in,
     load,
     make_array,
@@ -33,16 +35,20 @@ ARGUMENTS = types.int64, types.int64  # of the function that is called by addres
 
 
 class _Shelf:
-    """A cache of one entry."""
+    """A cache of one entry, first as one that came with the package, and then as one on disk."""
 
-    content = b""
+    content = bitcode = b""
 
     def load_overload(self, signature: object, context: Context) -> Compiled | None:
-        return load(self.content, context) if self.content else None
+        if not self.content:
+            return None
+        content = finish(self.bitcode, context) if self.bitcode else self.content
+        self.bitcode = b""
+        return load(content, context)
 
     def save_overload(self, signature: object, compiled: Compiled) -> None:
         if can_be_kept(compiled):
-            self.content = dump(compiled)
+            self.content, self.bitcode = dump(compiled), dump_bitcode(compiled)
 
 
 @intrinsic
@@ -88,7 +94,7 @@ def try_out() -> None:
     called.compile(types.float64(*ARGUMENTS))
     address = address_of(called.overloads[ARGUMENTS])
     arguments = types.int64, *ARGUMENTS
-    for is_there in (False, True):
+    for is_there in (False, True, True):
         dispatcher = numba.njit(**{**numba_private.LOOP_OPTIONS, **numba_private.UNCOUNTED})(_call_number)
         keep_in(dispatcher, shelf)
         if bool(shelf.content) != is_there:
