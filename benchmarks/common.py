@@ -41,7 +41,7 @@ def in_fresh_process(function: Callable[..., Any], *args: Any, environment: dict
 class Revision(NamedTuple):
     """A state of this repository: its name, the interpreter that has it installed, and what is to be on its path.
 
-    If it was installed for the benchmark: in how many seconds, of this clock and not of the CPU, and the MB of its wheel.
+    If it was installed for the benchmark: in how many seconds, by the clock, and the MB of its wheel.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """How long a user waits before work begins, in this revision and an earlier one: CPU time of imports and first fits.
 
 Both are installed by pip from their sources, as users have them: the wheel brings bitcode of common loops, of which a
-first fit with an empty cache makes machine code, and what it does not bring is compiled; with MAXMARGIN_BITCODE=0, all is.
+first fit with an empty cache makes machine code; what it does not bring is compiled, by MAXMARGIN_BITCODE=0 all of it.
 One process fits `ChainSVM`, then another solver, then other structures, which share what they can; others, each with
 another empty cache, fit `ChainCRF` and `Tagger`. With the cache filled, the first fit of a process loads: the figure is
 what it takes longer than the next. Fits are of small data, a fraction of a second once compiled. Imports are those of a

@@ -65,7 +65,7 @@ def tell_of_compiling(function: Function) -> None:
         _waiting.pop()()
 
 
-class Names(NamedTuple):
+class EntryNames(NamedTuple):
     """The names of an entry: as it is on this machine, and on all machines of its kind, whatever their processors."""
 
     here: str
@@ -82,7 +82,7 @@ class LoopCache:
     def __init__(self, function: Function, options: dict[str, object]) -> None:
         self.function = function
         self.options = options
-        self._sought: dict[object, Names] = {}  # where entries were looked for, and will be kept
+        self._sought: dict[object, EntryNames] = {}  # where entries were looked for, and will be kept
 
     def load_overload(self, sig: Signature | Arguments, target_context: Context) -> Compiled | None:
         """The compiled function of a signature, or None."""
@@ -104,20 +104,20 @@ class LoopCache:
                 entries.write(self._path(names), numba_private.dump(compiled))
                 shipped.keep(names.on_all_machines, numba_private.dump_bitcode(compiled))
 
-    def _load(self, names: Names, context: Context) -> Compiled:
+    def _load(self, names: EntryNames, context: Context) -> Compiled:
         return numba_private.load(entries.read(self._path(names)), context)
 
-    def _finish(self, names: Names, context: Context) -> Compiled:
+    def _finish(self, names: EntryNames, context: Context) -> Compiled:
         content = numba_private.finish(shipped.read(names.on_all_machines), context)
         found = numba_private.load(content, context)
         with contextlib.suppress(OSError):
             entries.write(self._path(names), content)
         return found
 
-    def _path(self, names: Names) -> Path:
+    def _path(self, names: EntryNames) -> Path:
         return entries.folder_of(self.function) / names.here
 
-    def _names(self, sig: Signature | Arguments, target_context: Context) -> Names:
+    def _names(self, sig: Signature | Arguments, target_context: Context) -> EntryNames:
         classes = [*classes_of(sig.args if isinstance(sig, Signature) else sig)]
         if any(cls.__module__ == "__main__" or "<locals>" in cls.__qualname__ for cls in classes):
             raise ValueError("Another process has another class of that name.")
@@ -134,4 +134,4 @@ class LoopCache:
             signature = hashlib.sha256(repr(place).encode()).hexdigest()[:16]
             return f"{name}-{signature}-{stamp}{entries.ENDING}"
 
-        return Names(name_on(*machine), name_on(machine[0]))
+        return EntryNames(name_on(*machine), name_on(machine[0]))
