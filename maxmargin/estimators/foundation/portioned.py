@@ -14,7 +14,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.fitting import Task, prepare
 from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.persist.spilled import SpillFile
-from maxmargin.problem import part_sizes
+from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
 from maxmargin.supervision.tallies import Tally, tallying
 from maxmargin.supervision.weak import Weak
@@ -69,7 +69,7 @@ def prepare_shards(
     return Task(union, portions, layout, lower, upper, None, (), weak)
 
 
-def consistent_of(task: Task, k: int) -> Any:
+def consistent_of(task: Task, k: int) -> AnyProblem:
     """The examples of shard k with only those outputs that agree with what is known."""
     weak = task.weak
     if weak is None or weak.consistent is None or weak.target is not None or weak.share is not None:
