@@ -115,8 +115,8 @@ def resolve(name: str) -> tuple[str, str, Any]:
 
 def find_example(name: str) -> str:
     """The example in the docstring of a name; nothing where there is none."""
-    _, _, text = (inspect.getdoc(resolve(name)[2]) or "").partition("\nExamples\n--------\n")
-    return re.split(r"\n\n\w+\n-+\n", text)[0]
+    _, prompt, text = (inspect.getdoc(resolve(name)[2]) or "").partition(">>>")
+    return prompt + re.split(r"\n\n\w+\n-+\n", text)[0]
 
 
 def write_page(name: str, beside: list[str]) -> None:

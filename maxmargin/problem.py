@@ -9,8 +9,6 @@ Every argument is a flat array: `theta`, `mu` and `delta` have one entry per par
 A NamedTuple registers implementations with `maxmargin.runtime.implements`; a Python class has methods of the same
 names, without the first argument.
 
-Examples
---------
 >>> from maxmargin.problem import part_sizes
 >>> from maxmargin.testing import toy_chains
 >>> part_sizes(toy_chains(n=2, n_labels=3, max_length=1))  # 3 of labels, 9 of transitions

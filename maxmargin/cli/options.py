@@ -236,12 +236,15 @@ class Choices:
         typer.Option(help="Find more entities, or fewer that are none: by costs of mistakes.", show_default="neither"),
     ] = None
     min_count: Annotated[
-        int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out features that occur less often.")
+        int, typer.Option(rich_help_panel=FEATURES, min=1, help="Leave out, or hash, features that occur less often.")
     ] = 1
     hashed: Annotated[
         int | None,
         typer.Option(
-            rich_help_panel=FEATURES, min=1, help="Hash features onto so many.", show_default="all have names"
+            rich_help_panel=FEATURES,
+            min=1,
+            help="Hash features onto so many; with --min-count, rare ones alone.",
+            show_default="all have names",
         ),
     ] = None
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", show_default="all cores")] = -1

@@ -3,8 +3,6 @@
 The cost of a labelling is sum_t scale_t * matrix[true label, predicted label]: the matrix holds the costs of labels,
 the scales those of positions.
 
-Examples
---------
 >>> import numpy as np
 >>> from maxmargin.supervision.costs import class_weights
 >>> class_weights("balanced", np.array(["a", "b"]), np.array([1, 3])).round(3)

@@ -57,7 +57,12 @@ class LightChain(NamedTuple):
     def of(cls, encoder: dict[str, Any], w: np.ndarray, read: Reader) -> LightChain:
         """Of the parts of a `ChainEncoder` in a file, and all weights."""
         known = _parts(encoder["vocabulary"], "Vocabulary")
-        if known["n_hashed"] is not None or known.get("n_dense") or encoder.get("n_edge_features"):
+        if (
+            known["n_hashed"] is not None
+            or known.get("n_dense")
+            or known.get("n_rare")
+            or encoder.get("n_edge_features")
+        ):
             raise NotImplementedError
         columns, classes, penalty, ends = (
             Columns(known["names"]),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.utils import murmurhash3_32
 
-from maxmargin import ChainCRF, ChainSVM, Tree, TreeSVM
+from maxmargin import ChainCRF, ChainSVM, Tree, TreeSVM, load, save
 from maxmargin.encode.names.vocabulary import learn_names
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
@@ -79,6 +79,40 @@ def test_names_are_hashed():
     matrix = learn(X, n_hashed=8)[1].matrix
     assert matrix.sum() == learn(X)[1].matrix.sum()
     assert model.predict([[{"never seen": 1.0}]])[0].size == 1
+
+
+@pytest.mark.parametrize("options", [{}, {"only_observed": True}, {"only_observed": True, "l1_ratio": 0.5}])
+def test_rare_names_are_hashed(options, interpreted_loops, tmp_path):
+    model = ChainCRF(min_count=2, n_hashed=4, **options).fit(X, Y)
+    shared = [f"hashed:{k}" for k in range(4)]
+    assert [*model.feature_names_in_] == [
+        *(name for name in ("length", "last") if name in model.feature_names_in_),
+        *shared,
+    ]
+    vocabulary, rows = learn(X, min_count=2, n_hashed=4)
+    assert vocabulary.names == ["length", "last", *shared]
+    whole, common = (learn(X, min_count=k)[1].matrix.toarray() for k in (1, 2))
+    assert np.array_equal(rows.matrix.toarray()[:, :2], common)
+    assert np.array_equal(rows.matrix.sum(axis=1), whole.sum(axis=1))
+    assert np.array_equal(vocabulary.rows(X).matrix.toarray(), rows.matrix.toarray())
+    assert vocabulary.rows([[["never seen"]]]).matrix[:, 2:].sum() == 1
+    save(model, tmp_path / "any.model")
+    for same in (pickle.loads(pickle.dumps(model)), load(tmp_path / "any.model")):
+        assert np.array_equal(same.decision_function(X)[0], model.decision_function(X)[0])
+
+
+def test_rare_names_of_odd_names():
+    X = [[["hashed:1", "a"], ["hashed:1", "b"]]]  # that of a column onto which names are hashed
+    vocabulary, rows = learn(X, min_count=2, n_hashed=2)
+    assert vocabulary.names == ["hashed:0", "hashed:1"]
+    assert np.array_equal(rows.matrix.toarray(), vocabulary.rows(X).matrix.toarray())
+    both = vocabulary.joined(learn([[["c"], ["c"]]], min_count=2, n_hashed=2)[0])
+    assert both.names == ["c", "hashed:0", "hashed:1"]
+    assert both.n_rare == 2
+    with pytest.raises(ValueError, match=r"^n_hashed must be 2, as before, not 3\.$"):
+        vocabulary.joined(learn(X, min_count=2, n_hashed=3)[0])
+    with pytest.raises(ValueError, match=r"^min_count must be above 1, as before: "):
+        vocabulary.joined(learn(X, n_hashed=2)[0])
 
 
 @pytest.mark.parametrize("only_observed", [False, True])
@@ -161,7 +195,6 @@ def test_a_cyclic_dictionary():
         ({"min_count": 0}, "min_count must be an integer, at least 1, not 0."),
         ({"n_hashed": 1.5}, "n_hashed must be an integer, at least 1, not 1.5."),
         ({"n_hashed": 2**31}, "n_hashed must be at most 2147483647, not 2147483648."),
-        ({"n_hashed": 8, "min_count": 2}, "min_count must be 1 with n_hashed: names that are hashed are not counted."),
         ({"min_count": 9}, "X must have at least one feature, but min_count=9 leaves none."),
     ],
 )

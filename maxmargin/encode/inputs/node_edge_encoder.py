@@ -78,10 +78,10 @@ class NodeEdgeEncoder(LabellingEncoder[P]):
             return self, w
         start, labels = self.node_pairs
         has_weight, width = w[: len(labels)] != 0, self.n_features_in
-        n_named = width - self.vocabulary.n_dense
-        has_weight[start[n_named] : start[width]] = True  # dense columns stay together
+        n_own = width - self.vocabulary.n_dense - self.vocabulary.n_rare
+        has_weight[start[n_own] : start[width]] = True  # dense columns, and those for rare names, stay together
         n_weights = np.diff(starts_of(has_weight)[start])
-        is_kept = n_weights[:width] > 0
+        is_kept = (n_weights[:width] > 0) | (np.arange(width) >= n_own)
         if not is_kept.any():
             return self, w
         kept = replace(

@@ -63,12 +63,17 @@ class Codes(dict):
         if not is_known.all():
             entries, data, ends = entries[is_known], data[is_known], np.append(0, np.cumsum(is_known))[ends]
         ends = ends.astype(np.int32 if len(entries) < 2**31 else np.int64)  # as that of columns, or SciPy copies these
-        matrix = sp.csr_array((data, entries, ends), (len(ends) - 1, width))
-        matrix.sort_indices()
-        if not matrix.has_canonical_format:
-            matrix.data = matrix.data.astype(np.float64)
-            matrix.sum_duplicates()
-        return matrix
+        return make_matrix(data, entries, ends, width)
+
+
+def make_matrix(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: int) -> Any:
+    """The sparse matrix of these rows, sorted; what occurs more than once in a row is added up."""
+    matrix = sp.csr_array((data, columns, ends), (len(ends) - 1, width))
+    matrix.sort_indices()
+    if not matrix.has_canonical_format:
+        matrix.data = matrix.data.astype(np.float64)
+        matrix.sum_duplicates()
+    return matrix
 
 
 def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:

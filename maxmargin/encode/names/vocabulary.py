@@ -13,41 +13,48 @@ from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.rows import DenseBlock, Rows
 from maxmargin.encode.names.forked_reading import read_all_codes
-from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns
-from maxmargin.encode.names.named_rows import LISTS, Codes
+from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns, RareColumns
+from maxmargin.encode.names.named_rows import LISTS, Codes, make_matrix
 from maxmargin.persist.registry import register
 from maxmargin.supervision.tallies import is_frequent
 from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense, is_named
 from maxmargin.wording import count_of, quote
 
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
+HASHED = "hashed"  # what names of columns begin with that rare names are hashed onto
 
 
 @register
 class Vocabulary:
     """The names that a model knows, or the number of columns that it hashes them onto.
 
+    If some columns are for names that are rare, or unknown, which are hashed onto them, these are the last `n_rare`.
     The last `n_dense` names, or as many more columns, are those of dense columns, whose numbers are multiplied by
     `dense_factor`. While names are not looked up, they are one text and the places where each ends: a sixth of the
     memory of a table.
     """
 
     def __init__(
-        self, names: Iterable[str] = (), n_hashed: int | None = None, n_dense: int = 0, dense_factor: float = 1.0
+        self,
+        names: Iterable[str] = (),
+        n_hashed: int | None = None,
+        n_dense: int = 0,
+        dense_factor: float = 1.0,
+        n_rare: int = 0,
     ) -> None:
         self._columns: Columns | None = Columns(names)
         self._text, self._ends = b"", array("q")
-        self.n_hashed, self.n_dense, self.dense_factor = n_hashed, n_dense, dense_factor
-        self._hashed: HashedColumns | None = None
+        self.n_hashed, self.n_dense, self.dense_factor, self.n_rare = n_hashed, n_dense, dense_factor, n_rare
+        self._hashed: HashedColumns | RareColumns | None = None
 
     @classmethod
-    def packed(cls, columns: Columns, n_dense: int = 0, dense_factor: float = 1.0) -> Vocabulary:
+    def packed(cls, columns: Columns, n_dense: int = 0, dense_factor: float = 1.0, n_rare: int = 0) -> Vocabulary:
         """That of columns, whose table is not kept."""
         text, ends = bytearray(), array("q")
         for name in columns:
             text += name.encode("utf-8", "surrogatepass")
             ends.append(len(text))
-        vocabulary = cls(n_dense=n_dense, dense_factor=dense_factor)
+        vocabulary = cls(n_dense=n_dense, dense_factor=dense_factor, n_rare=n_rare)
         vocabulary._columns, vocabulary._text, vocabulary._ends = None, bytes(text), ends
         return vocabulary
 
@@ -86,16 +93,19 @@ class Vocabulary:
         return len(self._ends) if self._columns is None else len(self._columns)
 
     def selected(self, is_kept: Iterable[bool]) -> Vocabulary:
-        """That of some of its names; dense columns must be among them."""
-        return Vocabulary(compress(self.names, is_kept), n_dense=self.n_dense, dense_factor=self.dense_factor)
+        """That of some of its names; columns that are dense, or for rare names, must be among them."""
+        return self._with(compress(self.names, is_kept))
+
+    def _with(self, names: Iterable[str]) -> Vocabulary:
+        return Vocabulary(names, None, self.n_dense, self.dense_factor, self.n_rare)
 
     def __reduce__(self) -> Any:
-        return Vocabulary, (self.names, self.n_hashed, self.n_dense, self.dense_factor)
+        return Vocabulary, (self.names, self.n_hashed, self.n_dense, self.dense_factor, self.n_rare)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Vocabulary):
             return False
-        numbers = [(v.n_hashed, v.n_dense, v.dense_factor) for v in (self, other)]
+        numbers = [(v.n_hashed, v.n_dense, v.dense_factor, v.n_rare) for v in (self, other)]
         if self._columns is None and other._columns is None:
             return numbers[0] == numbers[1] and self._ends == other._ends and self._text == other._text
         return numbers[0] == numbers[1] and self.size == other.size and self.columns == other.columns
@@ -107,6 +117,11 @@ class Vocabulary:
         """The number of columns that are not dense."""
         return self.size - self.n_dense
 
+    @property
+    def n_own(self) -> int:
+        """The number of columns that belong to a name each, which come first."""
+        return self.n_named - self.n_rare
+
     def columns_in(self, other: Vocabulary) -> np.ndarray:
         """The columns of its names, or that names are hashed onto, in another vocabulary, or NOWHERE."""
         if self.n_hashed is None:
@@ -114,17 +129,21 @@ class Vocabulary:
         return np.arange(self.size) if self == other else np.full(self.size, NOWHERE)
 
     def joined(self, other: Vocabulary) -> Vocabulary:
-        """The names of both: its own, those that only the other has, then those of dense columns."""
+        """The names of both: its own, those that only the other has, then those of columns that no name has alone."""
         self.check_extended(other)
         if self.n_hashed is not None:
             return self
-        names = dict.fromkeys([*self.names[: self.n_named], *other.names[: other.n_named]])
-        return Vocabulary([*names, *self.dense_names], n_dense=self.n_dense, dense_factor=self.dense_factor)
+        names = dict.fromkeys([*self.names[: self.n_own], *other.names[: other.n_own]])
+        return self._with([*names, *self.names[self.n_own :]])
 
     def check_extended(self, other: Vocabulary) -> None:
         """Raise where the names of another one cannot be added to its own."""
-        if self.n_hashed != other.n_hashed:
-            raise ValueError(f"n_hashed must be {self.n_hashed}, as before, not {other.n_hashed}.")
+        before, now = (vocabulary.n_rare or vocabulary.n_hashed for vocabulary in (self, other))
+        if before != now:
+            raise ValueError(f"n_hashed must be {before}, as before, not {now}.")
+        if self.n_rare != other.n_rare:
+            usual = "above 1" if self.n_rare else "1"
+            raise ValueError(f"min_count must be {usual}, as before: with n_hashed, it tells which names are hashed.")
         if self.dense_names != other.dense_names:
             raise ValueError("X must have the same dense columns as before.")
 
@@ -133,6 +152,8 @@ class Vocabulary:
         """The columns of names, also of those that are hashed."""
         if self.n_hashed is not None and self._hashed is None:
             self._hashed = HashedColumns(self.n_hashed)
+        if self.n_rare and self._hashed is None:
+            self._hashed = RareColumns(self.names, self.n_rare, self.n_dense)
         return self.columns if self._hashed is None else self._hashed
 
     def rows(self, X: Iterable[object], *, may_be_empty: bool = False) -> Rows:
@@ -193,34 +214,36 @@ def learn_names(
 ) -> tuple[Vocabulary | None, Any]:
     """The vocabulary of training sequences and their rows; None and the sequences where features have no names.
 
-    Names that occur in fewer than `min_count` items are left out, but for those that a `former` vocabulary has, which
-    come first. Sequences may be empty, if said so.
+    Names that occur in fewer than `min_count` items are left out or, with `n_hashed`, hashed onto so many columns, but
+    for those that a `former` vocabulary has, which come first. With a `min_count` of 1, `n_hashed` hashes all of them.
+    Sequences may be empty, if said so.
     """
     check_count("min_count", min_count)
     if n_hashed is not None:
         check_count("n_hashed", n_hashed)
         if n_hashed > MOST_COLUMNS:
             raise ValueError(f"n_hashed must be at most {MOST_COLUMNS}, not {quote(n_hashed)}.")
-        if min_count > 1:
-            raise ValueError("min_count must be 1 with n_hashed: names that are hashed are not counted.")
     are_named, X = have_names(X)
     if not are_named:
         return None, X
     dense = find_dense(X)
     n_dense, factor = (0, 1.0) if dense is None else (len(dense.names), dense_factor(dense))
     factor = factor if former is None else former.dense_factor
-    if n_hashed is not None:
+    if n_hashed is not None and min_count == 1:
         vocabulary = Vocabulary(n_hashed=n_hashed, n_dense=n_dense, dense_factor=factor)
         if former is not None:
             former.check_extended(vocabulary)
         return vocabulary, vocabulary.rows(X, may_be_empty=may_be_empty)
-    before = [] if former is None else former.names[: former.n_named]
+    before = [] if former is None else former.names[: former.n_own]
     columns = Columns(before, grows=True)
     rows = read_rows(X, columns, may_be_empty=may_be_empty)
     if min_count > 1 and columns:
         is_kept = is_frequent(columns, np.bincount(rows.matrix.indices, minlength=len(columns)), min_count)
         is_kept[: len(before)] = True
-        columns, rows = Columns(compress(columns, is_kept)), rows._replace(matrix=rows.matrix[:, is_kept])
+        if n_hashed is None:
+            columns, rows = Columns(compress(columns, is_kept)), rows._replace(matrix=rows.matrix[:, is_kept])
+        else:
+            columns, rows = hash_rare(columns, rows, is_kept, n_hashed)
         if not columns:
             raise ValueError(f"X must have at least one feature, but min_count={min_count} leaves none.")
     if dense is not None:
@@ -228,10 +251,19 @@ def learn_names(
         columns = Columns([*columns, *dense.names])
     if not columns:
         raise ValueError("X must have at least one feature, but its items are empty.")
-    vocabulary = Vocabulary.packed(columns, n_dense, factor)
+    vocabulary = Vocabulary.packed(columns, n_dense, factor, 0 if n_hashed is None else n_hashed)
     if former is not None:
         former.check_extended(vocabulary)
     return vocabulary, rows
+
+
+def hash_rare(columns: Columns, rows: Rows, is_kept: np.ndarray, n_rare: int) -> tuple[Columns, Rows]:
+    """Columns and rows in which the names that are not kept are hashed onto columns after the others."""
+    shared = [f"{HASHED}:{k}" for k in range(n_rare)]
+    is_kept[[columns[name] for name in shared if name in columns]] = False
+    known = RareColumns([*compress(columns, is_kept), *shared], n_rare)
+    places, matrix = np.array(known.find([*columns]), np.int32), rows.matrix
+    return known, rows._replace(matrix=make_matrix(matrix.data, places[matrix.indices], matrix.indptr, len(known)))
 
 
 def read_rows(

@@ -143,11 +143,16 @@ class Names:
     """Of models of features that may have names."""
 
     min_count: int = parameter(
-        "int", "Leave out features given by name that occur less often than that in the training examples.", default=1
+        "int",
+        "Leave out features given by name that occur less often than that in the training examples; with `n_hashed`, "
+        "hash these alone.",
+        default=1,
     )
     n_hashed: int | None = parameter(
         "int",
-        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights.",
+        "Hash names onto that many features, and keep none of them: less memory, but those that meet share weights. "
+        "With a `min_count` above 1, names that occur as often keep features of their own, and others, also "
+        "those that are new in predictions, are hashed.",
         default=None,
     )
 
