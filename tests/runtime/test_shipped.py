@@ -44,6 +44,13 @@ def machine_code(folder):
     return code
 
 
+@pytest.fixture(autouse=True)
+def bitcode_is_used(monkeypatch):
+    """Whatever the environment says."""
+    monkeypatch.setenv("MAXMARGIN_BITCODE", "1")
+    monkeypatch.setattr(shipped, "is_used", True)
+
+
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     """A folder with a loop and its bitcode, and with what was compiled of it in the cache "one"."""
@@ -85,7 +92,6 @@ def test_what_does_not_fit_is_compiled(packed, tmp_path):
 
 def test_it_is_trusted_as_the_package_is(tmp_path, monkeypatch):
     monkeypatch.setattr(shipped, "FOLDER", tmp_path)
-    monkeypatch.setattr(shipped, "is_used", True)
     entries.write(tmp_path / "a-1-2.loop", b"bitcode")
     (tmp_path / "a-1-2.loop").chmod(0o664)  # as pip installs it for those whose groups may write
     assert shipped.read("a-1-2.loop") == b"bitcode"
@@ -93,7 +99,6 @@ def test_it_is_trusted_as_the_package_is(tmp_path, monkeypatch):
 
 def test_what_is_used_again_is_packed_again(tmp_path, monkeypatch):
     monkeypatch.setattr(shipped, "FOLDER", tmp_path / "old")
-    monkeypatch.setattr(shipped, "is_used", True)
     for name in ("used-1-2.loop", "left-1-2.loop"):
         entries.write(tmp_path / "old" / name, b"bitcode")
     with shipped.packing(tmp_path / "new"):
