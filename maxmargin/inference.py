@@ -241,9 +241,8 @@ def costs_of(problem: AnyProblem, outputs: Blocks, n_jobs: int | None = None) ->
 
 def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
     """Call a loop on all examples; raises if weights are not as many as they have, or scores are too large."""
-    size = generics.new_weights(runner.problem).size
-    if np.shape(w) != (size,):
-        raise ValueError(f"w must hold {size} weights, but has the shape {np.shape(w)}.")
+    if np.shape(w) != (runner.n_weights,):
+        raise ValueError(f"w must hold {runner.n_weights} weights, but has the shape {np.shape(w)}.")
     if not runner.output_sizes.all():
         function = _where_there_are_outputs(function, runner.output_sizes > 0)
     too_large = [i for i in runner.run(function, np.ascontiguousarray(w, runner.dtype), *args) if i != NONE]

@@ -67,7 +67,8 @@ class Runner:
         self.part_sizes = part_sizes(problem)
         self.output_sizes = np.diff(self.problem.truth.starts)
         self.n = len(self.output_sizes)
-        self.dtype = new_weights(problem).dtype
+        weights = new_weights(problem)
+        self.n_weights, self.dtype = weights.size, weights.dtype
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
         self.scratches = [self._scratch() for _ in range(len(self.ranges))]
 
@@ -99,7 +100,7 @@ class Runner:
 
         `size` is that of the vector, where it is not one entry per weight.
         """
-        length = new_weights(self.problem).size if size is None else size
+        length = self.n_weights if size is None else size
 
         def part(k: int, lo: int, hi: int) -> np.ndarray:
             w = np.zeros(length)

@@ -3,6 +3,7 @@
 import gc
 import pickle
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
@@ -11,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainCRF
-from maxmargin.encode.names.name_columns import Columns
+from maxmargin.encode.names.name_columns import Columns, HashedColumns
 from maxmargin.encode.names.vocabulary import learn_names
 from maxmargin.text import WindowFeatures
 
@@ -65,12 +66,59 @@ def test_features_are_made_when_asked_for():
     assert WindowFeatures().transform([[]])[0] == []
 
 
-def test_blocks_of_words_have_the_features_of_single_ones(monkeypatch):
+def columns_by_hand(windows, known):
+    """The columns of all tokens, by name."""
+    return [sorted(column for column in known.find(row) if column >= 0) for rows in windows for row in rows]
+
+
+def columns_in_tables(windows, known):
+    """The same, of many tokens at once."""
+    tables = [table for table, _ in windows.column_tables(known)]
+    return [sorted(column for column in row if column >= 0) for table in tables for row in table.tolist()]
+
+
+WORDS = [["He", "ran", "home"], ("ran", "Rome"), [("x",), ["ran"]], [], ["He", "e"], ["Zoe", "He", "ran", "he"]]
+TAGGED = [*SENTENCES, [("He", "PRP", "up"), ("ran", "VBD", "down")], [], ["He"], SENTENCES[0][::-1]]
+OPTIONS = [
+    {},
+    {"window": 0, "shapes": False, "affixes": 0, "word_ngrams": 1},
+    {"window": 3, "word_ngrams": 3, "tag_ngrams": 2, "cased_affixes": True, "tag_words": False},
+    {"near_affixes": 2, "char_ngrams": 3, "patterns": {"short": ".."}, "elsewhere": True},
+    {"gazetteers": {"city": ["Rome", "ran home"]}, "classes": {"brown": {"he": "0110", "ran": "10"}}},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("most_kept", [3, 1000])
+def test_tables_have_the_columns_of_the_names(options, most_kept, monkeypatch):
+    monkeypatch.setattr("maxmargin.text.token_features.windows.BLOCK", 2)
+    monkeypatch.setattr("maxmargin.text.token_features.token_blocks.MOST_KEPT", most_kept)
+    for sentences in (WORDS, TAGGED):
+        transformer = WindowFeatures(**options)
+        names = {name for rows in transformer.transform(sentences[:-1]) for row in rows for name in row}
+        for known in (Columns(sorted(names)), HashedColumns(1000)):
+            windows = transformer.transform(sentences)
+            for _ in range(2):  # with and without what is remembered
+                assert columns_in_tables(windows, known) == columns_by_hand(windows, known)
+            lengths = [length for _, lengths in windows.column_tables(known) for length in lengths]
+            assert lengths == [*map(len, sentences)]
+
+
+def test_tables_in_several_threads():
+    known = Columns(f"word={k}" for k in range(200))
+    transformer = WindowFeatures()
+    transformer.transform([["0"]])
+    sentences = [[[str((7 * k + 11 * t) % 300) for t in range(40)]] for k in range(60)]
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda X: columns_in_tables(transformer.transform(X), known), sentences)
+        expected = (columns_by_hand(WindowFeatures().transform(X), known) for X in sentences)
+        assert [*found] == [*expected]
+
+
+def test_look_up_finds_the_columns_of_the_names():
     sentences = deque([["He", "ran", "home"], ("ran", "Rome"), [("x",), ["ran"]], iter(["He"])])
     names = [["He", "ran", "home"], ["ran", "Rome"], ["x", "ran"], ["He"]]
     known = Columns({name for rows in WindowFeatures().transform(names[:2]) for row in rows for name in row})
-    monkeypatch.setattr("maxmargin.text.token_features.windows.BLOCK", 2)
-    monkeypatch.setattr("maxmargin.text.token_features.remembered.MOST_KEPT", 2)
     found = [*WindowFeatures().transform(sentences).look_up(known)]
     assert found == [[[known[name] for name in row] for row in rows] for rows in WindowFeatures().transform(names)]
 

@@ -24,8 +24,8 @@ class Columns(dict):
             raise TypeError
         return self.setdefault(name, len(self)) if self.grows else NOWHERE
 
-    def find(self, names: Sequence[str]) -> list[int]:
-        """The columns of names that are known to be strings."""
+    def find(self, names: Sequence[str | None]) -> list[int]:
+        """The columns of names that are known to be strings; None has none, while it does not grow."""
         return [*(map(self.__getitem__, names) if self.grows else map(self.get, names, repeat(NOWHERE)))]
 
 
@@ -55,9 +55,9 @@ class HashedColumns(dict):
         column = self[name] = self.hash(name)
         return column
 
-    def find(self, names: Sequence[str]) -> list[int]:
-        """The columns of names."""
-        return [*map(self.__getitem__, names)]
+    def find(self, names: Sequence[str | None]) -> list[int]:
+        """The columns of names; None has none."""
+        return [NOWHERE if name is None else self[name] for name in names]
 
 
 class RareColumns(Columns):
@@ -72,6 +72,6 @@ class RareColumns(Columns):
             raise TypeError
         return self.first + self.hash(name)
 
-    def find(self, names: Sequence[str]) -> list[int]:
-        """The columns of names."""
-        return [*map(self.__getitem__, names)]
+    def find(self, names: Sequence[str | None]) -> list[int]:
+        """The columns of names; None has none."""
+        return [NOWHERE if name is None else self[name] for name in names]

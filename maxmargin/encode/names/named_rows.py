@@ -79,6 +79,9 @@ def make_matrix(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: 
 def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
     columns = codes.columns
+    if hasattr(X, "column_tables") and not columns.grows:
+        with no_garbage_collection:
+            return read_tables(X.column_tables(columns))
     entries, ends, starts = array("i"), array("q", [0]), [0]
     if is_named(X):
         with no_garbage_collection:
@@ -100,6 +103,19 @@ def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, 
             ends.append(len(entries))
         starts.append(len(ends) - 1)
     return np.asarray(entries), np.asarray(ends), starts
+
+
+def read_tables(tables: Iterable[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, list[int]]:
+    """As `read_codes`, of tables with the columns of items, and the numbers of items of sequences."""
+    entries, n_entries, lengths = [], [np.zeros(1, np.int64)], [np.zeros(1, np.int64)]
+    for table, sizes in tables:
+        table.sort(axis=1)
+        is_known = table != NOWHERE
+        entries.append(table[is_known])
+        n_entries.append(is_known.sum(axis=1))
+        lengths.append(sizes)
+    found = np.concatenate(entries) if entries else np.zeros(0, np.int32)
+    return found, np.cumsum(np.concatenate(n_entries)), np.cumsum(np.concatenate(lengths)).tolist()
 
 
 def _items(sequence: object, i: int) -> Iterable[object]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, repeat
 
-from maxmargin.text.token_features.sources import Code, Feature, Options, Rows, Source
+from maxmargin.text.token_features.sources import Options, Source
+from maxmargin.text.token_features.token_blocks import Code, Feature, Rows
 from maxmargin.text.token_features.tokens import Spellings, Tokens
 
 
@@ -14,6 +15,7 @@ class DocumentWords(Source):
     """Whether a word is capitalized, or not, elsewhere in its document: within a sentence, where it counts."""
 
     def __init__(self, options: Options, code: Code) -> None:
+        self.is_empty = not options["elsewhere"]
         self.code: Mapping[str, Sequence[Feature]] = {
             name: code([f"elsewhere={name}"]) for name in (("capital", "small") if options["elsewhere"] else ())
         }

@@ -12,6 +12,8 @@ from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
+NO_COLUMN = -1  # of names that a model does not know
+
 
 class FeatureColumns(Protocol):
     """The columns of the names that a model knows, or comes to know."""
@@ -29,10 +31,12 @@ class NamedFeatures(Protocol):
     """Sequences of items that look up the columns of their names themselves.
 
     Besides, they are what they would be without: a sequence with the lists of names of each item, all of value 1. Where
-    items have dense columns beside their names, there is a method `dense_columns`, too, which returns `DenseColumns`.
-    Where transitions have features, a method `edge_features` returns sequences like these of one item less: what is
-    between an item and the next one. Where whole segments have some, a method `segment_features` returns a list of
-    (start, end, names) for each sequence.
+    the columns of many items are found faster at once, a method `column_tables` does so, of columns that do not grow:
+    it yields tables with the columns of an item in each row, -1 in what is left of it, and how many items sequences
+    have. Where items have dense columns beside their names, there is a method `dense_columns`, too, which returns
+    `DenseColumns`. Where transitions have features, a method `edge_features` returns sequences like these of one item
+    less: what is between an item and the next one. Where whole segments have some, a method `segment_features` returns
+    a list of (start, end, names) for each sequence.
     """
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:

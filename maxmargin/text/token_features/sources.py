@@ -6,20 +6,29 @@ A new one is a class here, or elsewhere, that `WindowFeatures.sources` lists, or
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby, islice, repeat
+from typing import Any
 
-from maxmargin.text.token_features.remembered import ValuesOf, ValuesOfLists
+import numpy as np
+
+from maxmargin.text.token_features.named_features import NO_COLUMN
+from maxmargin.text.token_features.token_blocks import (
+    Code,
+    KeyedFeatures,
+    Names,
+    Rows,
+    TokenBlock,
+    ValuesOf,
+    beside,
+    ngram_keys,
+    pad_rows,
+)
 from maxmargin.text.token_features.tokens import Tokens
 
 Options = Mapping[str, Any]  # the arguments of the transformer, by name
-Feature = str | int  # a name, or its column
-Rows = list[list[Feature]]
-Code = Callable[[Sequence[str]], Sequence[Feature]]  # puts columns in the place of names, or leaves them
 Property = tuple[str, str]  # its title and its value
 Properties = Callable[[str], Iterable[Property]]  # those of a word
-Value = TypeVar("Value")
 
 
 class Source(ABC):
@@ -33,6 +42,8 @@ class Source(ABC):
         What to put in place of names.
     """
 
+    is_empty = False  # whether options are such that it never has any
+
     @abstractmethod
     def __init__(self, options: Options, code: Code) -> None: ...
 
@@ -40,8 +51,13 @@ class Source(ABC):
     def add(self, rows: Rows, tokens: Tokens) -> None:
         """Add features to the row of each token."""
 
-    def meet(self, words: Collection[str]) -> None:  # noqa: B027
-        """Look up many words at once, if that is faster."""
+    def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        """The columns of the features of many tokens, in the rows of a table or of several: what `add` adds."""
+        rows: Rows = [[] for _ in block.words]
+        rest = iter(rows)
+        for tokens in block.sentences:
+            self.add([*islice(rest, len(tokens.words))], tokens)
+        yield pad_rows(rows)
 
 
 class Words(Source):
@@ -49,57 +65,63 @@ class Words(Source):
 
     def __init__(self, options: Options, code: Code) -> None:
         shapes = ValuesOf(shape) if options["shapes"] else None
-        self.own = ValuesOf(word_features(code, affixes_by(options, "affixes"), shapes))
         shifts = [k for k in range(-options["window"], options["window"] + 1) if k]
-        self.neighbours = {k: ValuesOfLists(neighbour_features(code, k, shapes)) for k in shifts}
-        self.absent: Mapping[int, Sequence[Feature]] = ValuesOf(lambda shift: code([f"none[{shift:+}]"]))
+        self.keyed = (
+            KeyedFeatures(word_names(options, shapes), [0], code),
+            KeyedFeatures(neighbour_names(shapes), shifts, code, absent=lambda shift: f"none[{shift:+}]"),
+        )
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
-        for row, word in zip(rows, tokens.words, strict=True):
-            row += self.own[word]
-        for shift, features in self.neighbours.items():
-            for row, word in beside(rows, tokens.words, shift):
-                row += features[word]
-            for row in rows[:-shift] if shift < 0 else rows[max(len(rows) - shift, 0) :]:
-                row += self.absent[shift]
+        for keyed in self.keyed:
+            keyed.add(rows, tokens.words)
 
-    def meet(self, words: Collection[str]) -> None:
-        for features in self.neighbours.values():
-            features.meet([word for word in words if word not in features])
+    def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        for keyed in self.keyed:
+            yield keyed.table(block.words, block)
 
 
 class WordNgrams(Source):
     """Sequences of words that a token is part of."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        self.longest, self.code = options["word_ngrams"], code
+        self.code = code
+        self.keyed = {
+            n: KeyedFeatures(titled("words"), range(1 - n, 1), code, come_again=False)
+            for n in range(2, options["word_ngrams"] + 1)
+        }
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
-        for n in range(2, self.longest + 1):
+        for n, keyed in self.keyed.items():
             ngrams = join_ngrams(tokens.words, n)
-            for shift in range(1 - n, 1):
+            for shift in keyed.shifts:
                 title = f"words[{shift:+}]="
                 for row, ngram in beside(rows, self.code([title + ngram for ngram in ngrams]), shift):
                     row.append(ngram)
+
+    def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        for n, keyed in self.keyed.items():
+            yield keyed.table([*ngram_keys((tokens.words for tokens in block.sentences), n)], block)
 
 
 class TagNgrams(Source):
     """Tags of tokens in the window, and sequences of them."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        self.window, self.longest = options["window"], min(options["tag_ngrams"], 2 * options["window"] + 1)
-        self.features: Mapping[str, Mapping[str, Sequence[Feature]]] = ValuesOf(
-            lambda title: ValuesOf(lambda tags: code([f"{title}={tags}"]))
+        window = options["window"]
+        self.longest = min(options["tag_ngrams"], 2 * window + 1)
+        self.keyed: Mapping[tuple[int, int], KeyedFeatures] = ValuesOf(
+            lambda kind: KeyedFeatures(titled(f"tag{kind[0]}"), range(-window, window - kind[1] + 2), code)
         )
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
         for k, tags in enumerate(tokens.tags, start=1):
             for n in range(1, self.longest + 1):
-                ngrams = join_ngrams(tags, n)
-                for shift in range(-self.window, self.window - n + 2):
-                    features = self.features[f"tag{k}[{shift:+}]"]
-                    for row, ngram in beside(rows, ngrams, shift):
-                        row += features[ngram]
+                self.keyed[k, n].add(rows, join_ngrams(tags, n))
+
+    def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        for k, tags in enumerate(block.tags, start=1):
+            for n in range(1, self.longest + 1):
+                yield self.keyed[k, n].table([*ngram_keys(tags, n)], block)
 
 
 class TaggedWords(Source):
@@ -108,19 +130,28 @@ class TaggedWords(Source):
     shifts = ((0, 0), (0, -1), (0, 1), (-1, 0), (1, 0))  # of the word and of the tag
 
     def __init__(self, options: Options, code: Code) -> None:
-        self.is_wanted, self.code = options["tag_words"], code
+        self.is_empty, self.code = not options["tag_words"], code
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
-        if not (self.is_wanted and tokens.tags):
+        if not (tokens.tags and not self.is_empty):
             return
         lowers = [word.lower() for word in tokens.words]
         for k, tags in enumerate(tokens.tags, start=1):
             for word, tag in self.shifts:
-                title = f"lower[{word:+}]|tag{k}[{tag:+}]="
                 begin, end = max(0, -word, -tag), len(rows) - max(0, word, tag)
-                names = [f"{title}{lowers[t + word]}|{tags[t + tag]}" for t in range(begin, end)]
+                names = tagged_names(lowers, tags, k, word, tag)
                 for row, feature in zip(rows[begin:end], self.code(names), strict=False):
                     row.append(feature)
+
+    def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        for k, tags in enumerate(block.tags, start=1):
+            lowers = [[word.lower() for word in tokens.words] for tokens in block.sentences]
+            for word, tag in self.shifts:
+                names = map(tagged_names, lowers, tags, repeat(k), repeat(word), repeat(tag))
+                column = np.full((len(block.words), 1), NO_COLUMN, np.int32)
+                within = block.within(max(0, -word, -tag), max(0, word, tag))
+                column[within, 0] = self.code([*chain.from_iterable(names)])
+                yield column
 
 
 class ListedNames(Source):
@@ -128,6 +159,7 @@ class ListedNames(Source):
 
     def __init__(self, options: Options, code: Code) -> None:
         self.gazetteers, self.code = options["gazetteers"], code
+        self.is_empty = not self.gazetteers.longest
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
         for start, end, titles in self.gazetteers.find(tokens.words, tokens.titles):
@@ -147,38 +179,51 @@ def affixes_by(options: Options, longest: str) -> Properties:
     return affixes_of
 
 
-def word_features(
-    code: Code, affixes_of: Properties, shapes: Mapping[str, str] | None
-) -> Callable[[str], Sequence[Feature]]:
-    """What makes the features of a word."""
+def word_names(options: Options, shapes: Mapping[str, str] | None) -> Callable[[Sequence[str], int], Iterator[Names]]:
+    """What makes the names of features of words: one of all, then another."""
+    spell = str if options["cased_affixes"] else str.lower
 
-    def features(word: str) -> Sequence[Feature]:
-        names = [f"word={word}", f"lower={word.lower()}"]
+    def names(words: Sequence[str], shift: int) -> Iterator[Names]:
+        yield [f"word={word}" for word in words]
+        yield [f"lower={word.lower()}" for word in words]
         if shapes is not None:
-            names.append(f"shape={shapes[word]}")
-        return code([*names, *map("=".join, affixes_of(word))])
+            yield [f"shape={shapes[word]}" for word in words]
+        spelled = [*map(spell, words)]
+        for n in range(1, min(options["affixes"], max(map(len, spelled), default=0)) + 1):
+            yield [f"prefix={word[:n]}" if len(word) >= n else None for word in spelled]
+            yield [f"suffix={word[-n:]}" if len(word) >= n else None for word in spelled]
 
-    return features
-
-
-def neighbour_features(
-    code: Code, shift: int, shapes: Mapping[str, str] | None
-) -> Callable[[Sequence[str]], Iterable[tuple[Feature, ...]]]:
-    """What makes the features of words that are somewhere beside a token."""
-    title = f"lower[{shift:+}]="
-    # There are far fewer shapes than words.
-    of_shape: Mapping[str, Feature] = ValuesOf(lambda shape: code([f"shape[{shift:+}]={shape}"])[0])
-
-    def features(words: Sequence[str]) -> Iterable[tuple[Feature, ...]]:
-        lowers = code([title + word.lower() for word in words])
-        return zip(lowers, *([] if shapes is None else [[of_shape[shapes[word]] for word in words]]), strict=True)
-
-    return features
+    return names
 
 
-def beside(rows: Rows, values: Sequence[Value], shift: int) -> Iterator[tuple[list[Feature], Value]]:
-    """Pairs of a row and the value that is `shift` places after it."""
-    return zip(rows[max(0, -shift) :], values[max(0, shift) :], strict=False)
+def neighbour_names(shapes: Mapping[str, str] | None) -> Callable[[Sequence[str], int], Iterator[Names]]:
+    """What makes the names of features of words that are somewhere beside a token."""
+
+    def names(words: Sequence[str], shift: int) -> Iterator[Names]:
+        title = f"lower[{shift:+}]="
+        yield [title + word.lower() for word in words]
+        if shapes is not None:
+            title = f"shape[{shift:+}]="
+            yield [title + shapes[word] for word in words]
+
+    return names
+
+
+def titled(title: str) -> Callable[[Sequence[str], int], Iterator[Names]]:
+    """What makes names of keys: with a title and a shift."""
+
+    def names(keys: Sequence[str], shift: int) -> Iterator[Names]:
+        whole = f"{title}[{shift:+}]="
+        yield [whole + key for key in keys]
+
+    return names
+
+
+def tagged_names(lowers: Sequence[str], tags: Sequence[str], k: int, word: int, tag: int) -> list[str]:
+    """The names of words together with tags in column k: `word` and `tag` places after a token that has both."""
+    title = f"lower[{word:+}]|tag{k}[{tag:+}]="
+    pairs = zip(lowers[max(0, word - tag) :], tags[max(0, tag - word) :], strict=False)
+    return [f"{title}{lower}|{value}" for lower, value in pairs]
 
 
 def join_ngrams(values: Sequence[str], n: int) -> Sequence[str]:

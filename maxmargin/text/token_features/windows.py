@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from itertools import count, islice, repeat
+from itertools import count, groupby, islice, repeat
 from typing import Any, ClassVar, Self, overload
 
 import numpy as np
@@ -19,16 +19,15 @@ from maxmargin.text.token_features.document_words import DocumentWords, spelling
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
 from maxmargin.text.token_features.sources import (
-    Code,
     ListedNames,
     Options,
-    Rows,
     Source,
     TaggedWords,
     TagNgrams,
     WordNgrams,
     Words,
 )
+from maxmargin.text.token_features.token_blocks import Code, Rows, TokenBlock
 from maxmargin.text.token_features.tokens import NOWHERE, Spellings, Titles, Token, as_sentences, split_tokens
 from maxmargin.text.token_features.window_options import WindowOptions
 from maxmargin.text.token_features.word_properties import (
@@ -152,7 +151,7 @@ class WindowFeatures(WindowOptions):
         sequence of lists with a list of names for each token; they are made when they are asked for
         """
         X = as_sentences(X)
-        options, extractor = self.get_params(), getattr(self, "_extractor", None)
+        options, extractor = self.get_params(deep=False), getattr(self, "_extractor", None)
         if extractor is None or extractor.options != options:
             self._check_options()
             gazetteers = (
@@ -215,11 +214,15 @@ class Windows(Sequence):
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Rows]:
         """The same with the columns of the names in their place; faster, as most words and tags come again."""
+        return map(self.extractor.with_columns(columns), self.sentences, count(), *self._beside())
+
+    def column_tables(self, columns: FeatureColumns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The same of many sentences at once: a table with the columns of each token, and the lengths of sentences."""
         extractor = self.extractor.with_columns(columns)
-        sentences, numbers, beside = iter(self.sentences), count(), self._beside()
-        while block := [*islice(sentences, BLOCK)]:
-            extractor.meet(block)
-            yield from map(extractor, block, numbers, *beside)
+        tokens = map(split_tokens, self.sentences, count(), *self._beside())
+        for _, alike in groupby(tokens, lambda sentence: len(sentence.tags)):
+            while block := [*islice(alike, BLOCK)]:
+                yield extractor.table(TokenBlock(block))
 
     def dense_columns(self) -> DenseColumns | None:
         """The vectors of words, if there are any: those of the same word share a row."""
@@ -270,7 +273,8 @@ class Extractor:
     ) -> None:
         code: Code = list if columns is None else columns.find
         self.arguments, self.options, self.columns = (sources, options, gazetteers), options, columns
-        self.sources = [source({**options, "gazetteers": gazetteers}, code) for source in sources]
+        made = [source({**options, "gazetteers": gazetteers}, code) for source in sources]
+        self.sources = [source for source in made if not source.is_empty]
         self._with_columns: Extractor | None = None
 
     def with_columns(self, columns: FeatureColumns) -> Extractor:
@@ -281,15 +285,11 @@ class Extractor:
             self._with_columns = Extractor(*self.arguments, columns)
         return self._with_columns
 
-    def meet(self, sentences: Sentences) -> None:
-        """Look up the words of sentences at once; not while columns are added, as words are not in all places."""
-        if self.columns is None or self.columns.grows:
-            return
-        tokens = (token for sentence in sentences if isinstance(sentence, (list, tuple)) for token in sentence)
-        first = (token[0] if type(token) is tuple and token else token for token in tokens)
-        words = {word for word in first if type(word) is str}
-        for source in self.sources:
-            source.meet(words)
+    def table(self, block: TokenBlock) -> tuple[np.ndarray, np.ndarray]:
+        """The columns of all tokens of a block, which are known, and the lengths of its sentences."""
+        tables = [table for source in self.sources for table in source.tables(block)]
+        empty = np.zeros((len(block.words), 0), np.int32)
+        return np.concatenate([empty, *tables], axis=1), block.lengths
 
     def __reduce__(self) -> tuple[type[Extractor], tuple[object, ...]]:
         return Extractor, (*self.arguments, self.columns)

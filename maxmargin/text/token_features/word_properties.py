@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
 
 from maxmargin.text.token_features import sources
-from maxmargin.text.token_features.remembered import ValuesOf
-from maxmargin.text.token_features.sources import Code, Feature, Options, Properties, Property, Rows, Source
+from maxmargin.text.token_features.sources import Options, Properties, Property, Source
+from maxmargin.text.token_features.token_blocks import Code, KeyedFeatures, Names, Rows, TokenBlock, ValuesOf
 from maxmargin.text.token_features.tokens import Tokens
 
 SHORTEST = 2  # sequence of characters that is a feature
@@ -16,19 +19,26 @@ SHORTEST = 2  # sequence of characters that is a feature
 class WordProperties(Source):
     """Properties of the words of tokens, and of those beside them, at these shifts."""
 
-    def __init__(self, properties: Properties, shifts: Iterable[int], code: Code) -> None:
-        self.features = {shift: ValuesOf(property_features(properties, shift, code)) for shift in shifts}
+    def __init__(self, properties: Properties, shifts: Sequence[int], code: Code) -> None:
+        self.keyed = KeyedFeatures(property_names(properties), shifts, code)
+        self.is_empty = not shifts
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
-        for shift, features in self.features.items():
-            for row, word in sources.beside(rows, tokens.words, shift):
-                row += features[word]
+        self.keyed.add(rows, tokens.words)
+
+    def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        yield self.keyed.table(block.words, block)
 
 
-def property_features(properties: Properties, shift: int, code: Code) -> Callable[[str], Sequence[Feature]]:
-    """What makes the features of a word that is `shift` places after a token."""
-    place = f"[{shift:+}]" if shift else ""
-    return lambda word: code([f"{title}{place}={value}" for title, value in properties(word)])
+def property_names(properties: Properties) -> Callable[[Sequence[str], int], Iterator[Names]]:
+    """What makes the names of features of words that are `shift` places after a token."""
+
+    def names(words: Sequence[str], shift: int) -> Iterator[Names]:
+        place = f"[{shift:+}]" if shift else ""
+        found = [[f"{title}{place}={value}" for title, value in properties(word)] for word in words]
+        return zip_longest(*found)
+
+    return names
 
 
 def window_shifts(options: Options) -> range:
