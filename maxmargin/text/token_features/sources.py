@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice, repeat
+from itertools import chain, groupby, islice
 from typing import Any
 
 import numpy as np
 
-from maxmargin.text.token_features.named_features import NO_COLUMN
 from maxmargin.text.token_features.token_blocks import (
     Code,
     KeyedFeatures,
@@ -20,7 +19,6 @@ from maxmargin.text.token_features.token_blocks import (
     Rows,
     TokenBlock,
     ValuesOf,
-    beside,
     ngram_keys,
     pad_rows,
 )
@@ -84,23 +82,16 @@ class WordNgrams(Source):
     """Sequences of words that a token is part of."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        self.code = code
-        self.keyed = {
-            n: KeyedFeatures(titled("words"), range(1 - n, 1), code, come_again=False)
-            for n in range(2, options["word_ngrams"] + 1)
-        }
+        self.places = [(n, shift) for n in range(2, options["word_ngrams"] + 1) for shift in range(1 - n, 1)]
+        self.is_empty, self.code = not self.places, code
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
-        for n, keyed in self.keyed.items():
-            ngrams = join_ngrams(tokens.words, n)
-            for shift in keyed.shifts:
-                title = f"words[{shift:+}]="
-                for row, ngram in beside(rows, self.code([title + ngram for ngram in ngrams]), shift):
-                    row.append(ngram)
+        for place in self.places:
+            add_names(rows, ngram_names(tokens.words, *place), self.code)
 
     def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
-        for n, keyed in self.keyed.items():
-            yield keyed.table([*ngram_keys((tokens.words for tokens in block.sentences), n)], block)
+        names = ((ngram_names(tokens.words, *place) for tokens in block.sentences) for place in self.places)
+        yield find_all(names, self.code)
 
 
 class TagNgrams(Source):
@@ -133,25 +124,16 @@ class TaggedWords(Source):
         self.is_empty, self.code = not options["tag_words"], code
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
-        if not (tokens.tags and not self.is_empty):
-            return
-        lowers = [word.lower() for word in tokens.words]
-        for k, tags in enumerate(tokens.tags, start=1):
-            for word, tag in self.shifts:
-                begin, end = max(0, -word, -tag), len(rows) - max(0, word, tag)
-                names = tagged_names(lowers, tags, k, word, tag)
-                for row, feature in zip(rows[begin:end], self.code(names), strict=False):
-                    row.append(feature)
+        lowers = [word.lower() for word in tokens.words] if tokens.tags and not self.is_empty else []
+        for k, tags in enumerate(tokens.tags if lowers else (), start=1):
+            for shifts in self.shifts:
+                add_names(rows, tagged_names(lowers, tags, k, *shifts), self.code)
 
     def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
         for k, tags in enumerate(block.tags, start=1):
             lowers = [[word.lower() for word in tokens.words] for tokens in block.sentences]
-            for word, tag in self.shifts:
-                names = map(tagged_names, lowers, tags, repeat(k), repeat(word), repeat(tag))
-                column = np.full((len(block.words), 1), NO_COLUMN, np.int32)
-                within = block.within(max(0, -word, -tag), max(0, word, tag))
-                column[within, 0] = self.code([*chain.from_iterable(names)])
-                yield column
+            both = [*zip(lowers, tags, strict=True)]
+            yield find_all(((tagged_names(*each, k, *shifts) for each in both) for shifts in self.shifts), self.code)
 
 
 class ListedNames(Source):
@@ -219,11 +201,34 @@ def titled(title: str) -> Callable[[Sequence[str], int], Iterator[Names]]:
     return names
 
 
-def tagged_names(lowers: Sequence[str], tags: Sequence[str], k: int, word: int, tag: int) -> list[str]:
-    """The names of words together with tags in column k: `word` and `tag` places after a token that has both."""
+def ngram_names(words: Sequence[str], n: int, shift: int) -> Names:
+    """For each token the name of n words, the first of which is `shift` places after it; None beyond the sentence."""
+    title = f"words[{shift:+}]="
+    return placed([title + ngram for ngram in join_ngrams(words, n)], -shift, len(words))
+
+
+def tagged_names(lowers: Sequence[str], tags: Sequence[str], k: int, word: int, tag: int) -> Names:
+    """For each token the name of a word with a tag of column k, so many places after it; None beyond the sentence."""
     title = f"lower[{word:+}]|tag{k}[{tag:+}]="
     pairs = zip(lowers[max(0, word - tag) :], tags[max(0, tag - word) :], strict=False)
-    return [f"{title}{lower}|{value}" for lower, value in pairs]
+    return placed([f"{title}{lower}|{value}" for lower, value in pairs], max(0, -word, -tag), len(lowers))
+
+
+def placed(names: list[str], begin: int, n: int) -> Names:
+    """Names in a list of n, from one place on."""
+    return [*[None] * begin, *names, *[None] * n][:n]
+
+
+def add_names(rows: Rows, names: Names, code: Code) -> None:
+    """Add a feature to each row that has a name."""
+    having = [row for row, name in zip(rows, names, strict=True) if name is not None]
+    for row, feature in zip(having, code([name for name in names if name is not None]), strict=True):
+        row.append(feature)
+
+
+def find_all(names: Iterable[Iterable[Names]], code: Code) -> np.ndarray:
+    """A table of the columns of names: one column of it for each of `names`, which has those of each sentence."""
+    return np.array([code([*chain.from_iterable(each)]) for each in names], np.int32).T
 
 
 def join_ngrams(values: Sequence[str], n: int) -> Sequence[str]:

@@ -53,12 +53,6 @@ class TokenBlock:
         n_columns = len(self.sentences[0].tags) if self.sentences else 0
         return ([tokens.tags[k] for tokens in self.sentences] for k in range(n_columns))
 
-    def within(self, before: int, after: int) -> np.ndarray:
-        """The tokens that have so many before and after them in their sentences."""
-        ends = np.cumsum(self.lengths)
-        at = np.arange(len(self.numbers))
-        return np.flatnonzero((at >= (ends - self.lengths)[self.numbers] + before) & (at < ends[self.numbers] - after))
-
     def beside(self, values: Sequence[int], shifts: np.ndarray) -> np.ndarray:
         """(N, S) the values that are `shifts` places after each token, 0 beyond its sentence."""
         gap = int(np.abs(shifts).max(initial=0))  # of zeros between sentences
@@ -88,8 +82,6 @@ class KeyedFeatures:
         What finds the columns of names, or leaves these as they are.
     absent
         From a shift to a name, which tokens have where there is no key.
-    come_again
-        Whether keys are worth remembering.
     """
 
     def __init__(
@@ -99,9 +91,8 @@ class KeyedFeatures:
         code: Code,
         *,
         absent: Callable[[int], str] | None = None,
-        come_again: bool = True,
     ) -> None:
-        self.names, self.code, self.absent, self.come_again = names, code, absent, come_again
+        self.names, self.code, self.absent = names, code, absent
         self.shifts = [*shifts]
         self.of_key = {shift: ValuesOf(names_of_key(names, shift, code)) for shift in self.shifts}
         self.known: KeyRows | None = None
@@ -129,13 +120,13 @@ class KeyedFeatures:
 
     def _look_up(self, keys: Sequence[str | None]) -> tuple[list[int], np.ndarray]:
         """The rows of keys, and the table that they are in."""
-        known = self.known if self.come_again and self.known is not None else self._nothing()
+        known = self.known or self._nothing()
         if not known.numbers.keys() >= {*keys}:
             with self.lock:  # which other threads may wait for
                 if len(known.numbers) + len(keys) > MOST_KEPT:
                     known = self._nothing()
                 self._add(known, [key for key in dict.fromkeys(keys) if key not in known.numbers])
-                self.known = known if self.come_again else None
+                self.known = known
         return [*map(known.numbers.__getitem__, keys)], known.tables[-1]
 
     def _add(self, known: KeyRows, keys: Sequence[Any]) -> None:
