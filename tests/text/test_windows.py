@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainCRF
-from maxmargin.encode.names.name_columns import Columns, HashedColumns
+from maxmargin.encode.names.name_columns import Columns, HashedColumns, RareColumns
 from maxmargin.encode.names.vocabulary import learn_names
 from maxmargin.text import WindowFeatures
 
@@ -96,7 +96,7 @@ def test_tables_have_the_columns_of_the_names(options, most_kept, monkeypatch):
     for sentences in (WORDS, TAGGED):
         transformer = WindowFeatures(**options)
         names = {name for rows in transformer.transform(sentences[:-1]) for row in rows for name in row}
-        for known in (Columns(sorted(names)), HashedColumns(1000)):
+        for known in (Columns(sorted(names)), HashedColumns(1000), RareColumns(sorted(names), 3)):
             windows = transformer.transform(sentences)
             for _ in range(2):  # with and without what is remembered
                 assert columns_in_tables(windows, known) == columns_by_hand(windows, known)
