@@ -115,7 +115,7 @@ def labels_of(output: Any) -> list[Any]:
     return [label for _, _, label in output]
 
 
-def are_tags(output: Any) -> bool:
+def are_tags(output: Sequence[object]) -> bool:
     """Whether segments are given as tags: B-PER, I-PER, O."""
     return len(output) > 0 and isinstance(output[0], str)
 

@@ -240,7 +240,7 @@ def check_trees(X: Any) -> list[Tree]:
 
 
 def stack_trees(
-    X: list[Tree], features: Any, n_features: int | None = None, n_edge_features: int | None = None
+    X: list[Tree], features: Sequence[object], n_features: int | None = None, n_edge_features: int | None = None
 ) -> Graphs:
     """Check the features, a matrix per tree or `Rows`, and the edges of trees, and stack them."""
     matrices = features.split() if isinstance(features, Rows) else features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,8 +11,12 @@ from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection import Explanation
 from maxmargin.report.entity_errors import RIGHT, Judged, judge_entities
 from maxmargin.text.document_tags import word_of
+from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import find_entities
+from maxmargin.text.token_features.tokens import Token
+from maxmargin.text.token_features.windows import Sentences
+from maxmargin.trace import Trace
 
 MOST_WORST, MOST_OTHERS = 200, 100  # sentences that are shown
 MOST_EXPLAINED = 150  # words, wrong ones and those of the worst sentences first
@@ -25,15 +29,18 @@ class ReportedTagger(Protocol):
 
     scheme_: str | None
     inside_: str | None
-    asks_documents: bool
     model_: Any
+    trace_: Trace
 
     @property
+    def asks_documents(self) -> bool: ...
+    @property
     def classes_(self) -> np.ndarray: ...
-    def predict(self, X: object) -> list[list[Any]]: ...
-    def predict_marginals(self, X: object) -> list[np.ndarray]: ...
-    def predict_topk(self, X: object, k: int) -> list[tuple[list[list[Any]], np.ndarray]]: ...
-    def explain(self, sentence: object, position: int, rival: object = None) -> Explanation: ...
+    def predict(self, X: Sentences) -> list[list[Any]]: ...
+    def predict_marginals(self, X: Sentences) -> list[np.ndarray]: ...
+    def predict_topk(self, X: Sentences, k: int) -> list[tuple[list[list[Any]], np.ndarray]]: ...
+    def predict_entities(self, X: Sentences) -> Sequence[Sequence[ScoredEntity]]: ...
+    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation: ...
 
 
 class Tagged(NamedTuple):
@@ -57,7 +64,7 @@ class Tagged(NamedTuple):
         return np.array(found)
 
 
-def tag_sentences(tagger: ReportedTagger, X: Sequence[object], y: Sequence[Sequence[object]]) -> Tagged:
+def tag_sentences(tagger: ReportedTagger, X: Sequence[Iterable[Token]], y: Sequence[Sequence[object]]) -> Tagged:
     """What a tagger makes of sentences whose tags are known, of any scheme."""
     predicted, classes = tagger.predict(X), tagger.classes_.tolist()
     judged: list[list[Judged]] = [[] for _ in X]

@@ -19,6 +19,7 @@ from maxmargin.metrics.entity_curves import entity_curve
 from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
 from maxmargin.report.tagged_sentences import (
     MOST_EXPLAINED,
+    ReportedTagger,
     Tagged,
     can_explain,
     choose_sentences,
@@ -34,11 +35,11 @@ Examples = tuple[Sequence[Any], Sequence[Sequence[Any]]]
 
 
 def report_tagger(
-    tagger: Any,
+    tagger: ReportedTagger,
     test: Examples | None,
     *,
     train: Examples | None = None,
-    others: Mapping[str, Any] | None = None,
+    others: Mapping[str, ReportedTagger] | None = None,
     name: str = "tagger",
     command: str | None = None,
 ) -> str:
@@ -87,7 +88,7 @@ def report_tagger(
     return make_page(f"Report: {name}", sections, data)
 
 
-def tell_held_out(tagger: Any, tagged: Tagged | None) -> object:
+def tell_held_out(tagger: ReportedTagger, tagged: Tagged | None) -> object:
     """The score on held-out sentences, with its interval."""
     if tagged is None:
         return "There are no held-out sentences: nothing is known of sentences it was not trained on."
@@ -97,7 +98,7 @@ def tell_held_out(tagger: Any, tagged: Tagged | None) -> object:
     return join([f"{what} on {len(tagged.X):,} held-out sentences: ", tag("strong", interval), "."])
 
 
-def show_scores(tagger: Any, tagged: Tagged) -> Section:
+def show_scores(tagger: ReportedTagger, tagged: Tagged) -> Section:
     """Scores by type, with errors that lead to their sentences; or the share of right tags."""
     if tagger.scheme_ is None:
         share = token_accuracy(tagged.y, tagged.predicted)
@@ -115,7 +116,7 @@ def show_scores(tagger: Any, tagged: Tagged) -> Section:
     return Section("scores", "Scores", join([table(titles, rows, class_="numbers"), note]))
 
 
-def show_sentences(tagger: Any, n_shown: int, n_worst: int, n_all: int) -> Section:
+def show_sentences(tagger: ReportedTagger, n_shown: int, n_worst: int, n_all: int) -> Section:
     """The browser of sentences, which the script fills."""
     which = f"All {n_all:,} sentences."
     if n_shown < n_all:
@@ -155,7 +156,7 @@ def show_sentences(tagger: Any, n_shown: int, n_worst: int, n_all: int) -> Secti
     return Section("sentences", "Sentences", join([note, choice, place, more]))
 
 
-def show_weights(tagger: Any) -> Section:
+def show_weights(tagger: ReportedTagger) -> Section:
     """Transitions as a heat map, and the strongest features of each tag, which the script fills in."""
     model = tagger.model_
     names = [str(tag) for tag in model.classes_.tolist()]
@@ -175,7 +176,7 @@ def show_weights(tagger: Any) -> Section:
     return Section("weights", "Weights", join(parts))
 
 
-def strongest_by_tag(tagger: Any) -> list[list[object]]:
+def strongest_by_tag(tagger: ReportedTagger) -> list[list[object]]:
     """The features of the largest weights of each tag of the model."""
     classes = tagger.model_.classes_.tolist()
     found = [strongest_features(tagger.model_, tag, N_SEARCHED) for tag in classes]
@@ -185,7 +186,7 @@ def strongest_by_tag(tagger: Any) -> list[list[object]]:
     ]
 
 
-def show_probabilities(tagger: Any, tagged: Tagged, data: dict[str, Any]) -> Section:
+def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, object]) -> Section:
     """How far probabilities can be believed, and what a threshold of those of entities does."""
     known = {*tagged.classes}
     rows = [(y, p) for y, p in zip(tagged.y, tagged.marginals, strict=True) if len(y) and known.issuperset(y)]
@@ -226,7 +227,7 @@ def show_probabilities(tagger: Any, tagged: Tagged, data: dict[str, Any]) -> Sec
     return Section("probabilities", "Probabilities", join(parts))
 
 
-def compare(tagger: Any, tagged: Tagged, compared: Mapping[str, Sequence[Any]]) -> Section:
+def compare(tagger: ReportedTagger, tagged: Tagged, compared: Mapping[str, Sequence[Sequence[object]]]) -> Section:
     """Other taggers beside this one: differences with intervals, and who has what right alone."""
     rows = []
     for name, predicted in compared.items():

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice, pairwise
@@ -67,7 +67,7 @@ def _can_fork() -> bool:
     return sys.platform == "linux" and threading.active_count() == 1 and not current_process().daemon
 
 
-def _read_on_processes(n: int, X: Any, codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]] | None:
+def _read_on_processes(n: int, X: Sequence[object], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]] | None:
     """What n processes have read, this one among them; None where one of them has failed: it may not tell why."""
     n_known = len(codes.columns)
     cuts = np.linspace(0, len(X), n + 1).astype(int).tolist()
@@ -103,7 +103,7 @@ def _renumber(read: Read, codes: Codes, n_known: int) -> np.ndarray:
 class _Child:
     """A process that reads some of the sequences."""
 
-    def __init__(self, X: Any, codes: Codes, n_known: int) -> None:
+    def __init__(self, X: Iterable[object], codes: Codes, n_known: int) -> None:
         from multiprocessing import get_context
 
         context = get_context("fork")
@@ -123,7 +123,7 @@ class _Child:
             self.receiver.close()
 
 
-def _read_and_send(X: Any, codes: Codes, n_known: int, sender: Connection) -> None:
+def _read_and_send(X: Iterable[object], codes: Codes, n_known: int, sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # which a terminal sends to all: the parent ends this one
     try:
         found = read_codes(X, codes)

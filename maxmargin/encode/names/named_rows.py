@@ -35,7 +35,7 @@ class Codes(dict):
         self.columns = columns
         self.other_columns, self.other_values = array("i"), array("d")
 
-    def __missing__(self, feature: tuple[Any, Any]) -> int:
+    def __missing__(self, feature: tuple[object, object]) -> int:
         name, value = feature
         if not (isinstance(name, str) and isinstance(value, (str, Real, np.bool_))):
             raise TypeError
@@ -76,7 +76,7 @@ def make_matrix(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: 
     return matrix
 
 
-def read_codes(X: Iterable[Any], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
+def read_codes(X: Iterable[object], codes: Codes) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """One pass over sequences of items: codes of their features, where those of each item end, and each sequence."""
     columns = codes.columns
     if hasattr(X, "column_tables") and not columns.grows:

@@ -95,7 +95,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
         return Learned(encoder, problem, Weak(consistent, is_weak=is_weak))
 
-    def restrict_trees(self, problem: SpanProblem, known: dict[int, Any]) -> tuple[SpanProblem, Blocks]:
+    def restrict_trees(self, problem: SpanProblem, known: dict[int, object]) -> tuple[SpanProblem, Blocks]:
         """The problem with the trees alone that agree with what is known of some, and the signs of their parts."""
         truth, classes = true_outputs(problem), self.classes.tolist()
         trees = np.split(truth.values, truth.starts[1:-1])

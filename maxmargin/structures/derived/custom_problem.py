@@ -177,7 +177,7 @@ class CustomProblem:
         kind = type(self.model)
         return f"{kind.__module__}.{kind.__qualname__}", getattr(self.model, "__dict__", {}), self.X, self.Y
 
-    def snapshot(self) -> list[list[Any]]:
+    def snapshot(self) -> list[list[object]]:
         """The outputs that were seen so far, by number."""
         return [seen.outputs for seen in self._seen]
 
