@@ -119,6 +119,13 @@ def test_brat(tmp_path):
     write_texts(tmp_path / "new", [found, other], "brat")
     assert [text.entities for text in read_texts(tmp_path / "new")] == [found.entities, []]
     assert (tmp_path / "new" / "a.txt").read_bytes() == b"Ann\r\nin New York, Rome"
+    write_texts(tmp_path / "lone.ann", [found])
+    assert (tmp_path / "lone.txt").read_bytes() == b"Ann\r\nin New York, Rome"
+    assert read_texts(tmp_path / "lone.ann")[0].entities == found.entities
+    with pytest.raises(
+        ValueError, match=r"b\.txt, beside b\.ann, must hold the text of its entities, but holds another"
+    ):
+        write_texts(tmp_path / "b.ann", [found])
     out = io.StringIO()
     write_texts(out, [found], "brat")
     assert out.getvalue() == "T1\tPER 0 3\tAnn\nT2\tLOC 8 16\tNew York\n"

@@ -22,6 +22,7 @@ from maxmargin.text import (
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS
 from maxmargin.text.sentence_files.json_lines import dump_record
+from maxmargin.text.standoff.brat import write_beside
 from maxmargin.text.standoff.text_documents import SCHEME, TextDocument, texts_of
 from maxmargin.text.standoff.text_formats import FORMATS, text_format
 from maxmargin.text.standoff.text_page import show_texts
@@ -86,6 +87,8 @@ def write_annotated(output: Path | None, texts: Sequence[AnnotatedText], format:
             check_writable(output)
         write_texts(output, texts, name)
         return
+    if name == "brat" and output is not None:
+        write_beside(output, texts[0].text)
     with writing(output) as write:
         write(lines(texts))
 

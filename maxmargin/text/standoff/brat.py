@@ -59,6 +59,22 @@ def brat_lines(texts: Iterable[AnnotatedText]) -> Iterator[str]:
             yield f"T{k}\t{entity.type} {entity.start} {entity.end}\t{covered}"
 
 
+def write_beside(notes: Path, text: str) -> None:
+    """Write the text that an .ann file is about beside it, unless it is there; raises where another one is."""
+    path = notes.with_suffix(".txt")
+    if not path.exists():
+        path.write_bytes(text.encode())
+        return
+    try:
+        there = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:  # in another encoding, which its reader has been told
+        return
+    if there != text:
+        raise ValueError(
+            f"{path}, beside {notes.name}, must hold the text of its entities, but holds another: rename one."
+        )
+
+
 def write_brat(folder: Path, texts: Iterable[AnnotatedText]) -> None:
     """Write texts to a folder, each with its entities, under its own name."""
     folder.mkdir(parents=True, exist_ok=True)

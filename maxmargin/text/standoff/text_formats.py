@@ -96,6 +96,8 @@ def write_texts(target: FileToWrite, texts: Sequence[AnnotatedText], format: str
             raise ValueError(f"Texts in the format {name!r} are written to a path, for brat a folder, not to a stream.")
         found.write(Path(target), texts)  # type: ignore[arg-type]
     elif found.lines is not None:
+        if name == "brat" and not is_file:
+            brat.write_beside(Path(target), texts[0].text)  # type: ignore[arg-type]
         write_lines(target, found.lines(texts))
     else:
         raise ValueError("Plain text has no place for entities: write another format.")
