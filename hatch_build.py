@@ -30,12 +30,14 @@ class BitcodeHook(BuildHookInterface):
         """Do so before a wheel is built."""
         if version == "editable":
             return
-        room = Path(self.root) / "maxmargin" / "runtime"
+        root = Path(self.root)
+        bitcode = root / "maxmargin" / "runtime" / "bitcode"
         try:
-            with tempfile.TemporaryDirectory(dir=room) as folder:
-                pack_all(Path(self.root), Path(folder) / "bitcode")
-                shutil.rmtree(room / "bitcode", ignore_errors=True)
-                os.replace(Path(folder) / "bitcode", room / "bitcode")
+            (root / "build").mkdir(exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=root / "build") as folder:
+                pack_all(root, Path(folder) / "bitcode")
+                shutil.rmtree(bitcode, ignore_errors=True)
+                os.replace(Path(folder) / "bitcode", bitcode)
         except (OSError, subprocess.SubprocessError) as error:
             self.app.display_warning(f"The wheel goes without bitcode of loops: {error}")
 
