@@ -23,6 +23,7 @@ from benchmarks.names import near
 
 ALONE = 300  # sentences that are tagged one by one
 PENALTIES = {"conll": {"c1": 0.0, "c2": 1.0}, "wnut": {"c1": 0.1, "c2": 0.1}}
+TAGGING = {"conll": 0.4, "wnut": 0.75}  # shares of the CPU time of tagging
 FILES = {
     "conll": ("conll2000/train.txt", "conll2000/test.txt"),
     "wnut": ("wnut17/wnut17train.conll", "wnut17/emerging.test.annotated"),
@@ -165,9 +166,10 @@ def main() -> None:
         share = ours["training"] / peer["training"]
         bars.append(Bar(f"{name}: at most half of the CPU time of training", f"{share:.0%}", share <= 0.5))
         share = ours["tagging"] / peer["tagging"]
-        bars.append(Bar(f"{name}: tagging as fast", f"{share:.0%}", share <= 1))
+        most = TAGGING[name]
+        bars.append(Bar(f"{name}: tagging in at most {most:.0%} of its CPU time", f"{share:.0%}", share <= most))
         share = ours["alone"] / peer["alone"]
-        bars.append(Bar(f"{name}: one by one at most three times its time", f"{share:.0%}", share <= 3))
+        bars.append(Bar(f"{name}: one by one at most two and a half times its time", f"{share:.0%}", share <= 2.5))
         bars.append(
             Bar(
                 f"{name}: no more memory",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
 
+from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.columns import parse_columns
@@ -69,7 +70,8 @@ class Document:
             rows = (
                 (tag, p) for tags, ps in rows for tag, p in zip(tags, repeat(None) if ps is None else ps, strict=False)
             )
-        new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
+        with no_garbage_collection:
+            new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
         for number, line in enumerate(self.lines, start=self.first):
             yield self._with(line, *new[number]) if number in new else line
 
