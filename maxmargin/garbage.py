@@ -37,7 +37,10 @@ no_garbage_collection = _Pause()
 
 
 def give_back() -> None:
-    """Give free memory back to the system: Python and the C library keep much of it, in case it is needed again."""
-    gc.collect()
+    """Give free memory back to the system: Python and the C library keep much of it, in case it is needed again.
+
+    Garbage is looked for among young objects only: all that is loaded is old, and to look through it takes long.
+    """
+    gc.collect(1)
     with contextlib.suppress(AttributeError, OSError):  # there is no such function but in the GNU C library
         ctypes.CDLL(None).malloc_trim(0)

@@ -14,8 +14,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from maxmargin.arrays.lanes import BLOCK, LANES, columns_of_block, fetch, fma, plus, splat, times, total, without_first
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
+
+CANCELLED = 1e-4  # of the magnitudes of terms: sums in float32 that are less have lost too many digits
 
 
 @generic
@@ -122,34 +125,64 @@ def row_is_zero(delta, t):
 def gram_squared_norm(gram, i, n, delta):
     """sum_tu K_tu <D_t, D_u> for the Gram matrix K of example i.
 
-    In float32, products are exact for differences of two outputs, but rounded for others. Where the terms almost
-    cancel, they are summed again in float64.
+    In float32, sums are exact for differences of two outputs where features are binary, but rounded for others. Where
+    the terms may almost cancel, they are summed again in float64: their magnitudes add up to at most the number of rows
+    that are not zero times sum_t K_tt ||D_t||^2.
     """
+    if delta.shape[1] >= LANES:
+        squares = 0.0
+        size = 0.0
+        n_rows = 0
+        for c in range(0, delta.shape[1], BLOCK):
+            of_block, size_of_block, n_rows_of_block = gram_block(gram.values, gram.at[i], n, delta, c)
+            squares += of_block
+            size += size_of_block
+            n_rows = max(n_rows, n_rows_of_block)
+        if delta.itemsize == 8 or squares >= CANCELLED * n_rows * size:
+            return max(squares, 0.0)
+    squares = 0.0
     p = gram.at[i]
-    total = 0.0
-    magnitude = 0.0
     for t in range(n):
         if not row_is_zero(delta, t):
             for u in range(t + 1):
-                entry = gram.values[p + u]
-                if entry != 0:
-                    dot = delta.dtype.type(0)
-                    for label in range(delta.shape[1]):
-                        dot += delta[t, label] * delta[u, label]
-                    total += entry * dot
-                    magnitude += abs(entry * dot)
-        p += t + 1
-    if delta.itemsize == 4 and total < 1e-3 * magnitude:
-        total = 0.0
-        p = gram.at[i]
-        for t in range(n):
-            for u in range(t + 1):
-                dot64 = 0.0
+                dot = 0.0
                 for label in range(delta.shape[1]):
-                    dot64 += np.float64(delta[t, label]) * np.float64(delta[u, label])
-                total += gram.values[p + u] * dot64
-            p += t + 1
-    return max(total, 0.0)
+                    dot += np.float64(delta[t, label]) * np.float64(delta[u, label])
+                squares += gram.values[p + u] * dot
+        p += t + 1
+    return max(squares, 0.0)
+
+
+@helper
+def gram_block(values, p, n, delta, c):
+    """As `gram_squared_norm`, over four vectors of columns from c on, with K folded from values[p] on.
+
+    Return it, sum_t K_tt ||D_t||^2, and the number of rows that are not zero. Columns that vectors share count once.
+    """
+    c0, c1, c2, c3 = columns_of_block(c, delta.shape[1])
+    number = delta.dtype.type
+    sum_of_rows = 0.0
+    size = 0.0
+    n_rows = 0
+    for t in range(n):
+        d0 = without_first(fetch(delta, t, c0), c - c0)
+        d1 = without_first(fetch(delta, t, c1), c + LANES - c1)
+        d2 = without_first(fetch(delta, t, c2), c + 2 * LANES - c2)
+        d3 = without_first(fetch(delta, t, c3), c + 3 * LANES - c3)
+        square = total(plus(fma(d0, d0, times(d1, d1)), fma(d2, d2, times(d3, d3))))
+        if square > 0:
+            a0 = a1 = a2 = a3 = splat(number(0))
+            for u in range(t + 1):
+                k = number(values[p + u])
+                a0 = fma(k, fetch(delta, u, c0), a0)
+                a1 = fma(k, fetch(delta, u, c1), a1)
+                a2 = fma(k, fetch(delta, u, c2), a2)
+                a3 = fma(k, fetch(delta, u, c3), a3)
+            sum_of_rows += total(plus(fma(d0, a0, times(d1, a1)), fma(d2, a2, times(d3, a3))))
+            size += values[p + t] * square
+            n_rows += 1
+        p += t + 1
+    return sum_of_rows, size, n_rows
 
 
 def have_full_table(*classes: type) -> None:

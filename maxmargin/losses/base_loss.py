@@ -176,8 +176,9 @@ def _combine(theta: np.ndarray, a: float, other: np.ndarray, b: float) -> None:
 @helper(interpreted=_combine)
 def combine(theta, a, other, b):
     """Theta = a theta + b other, for potentials of two weight vectors; impossible parts stay impossible."""
-    scale = theta.dtype.type(a)
-    shift = theta.dtype.type(b)
+    number = theta.dtype.type
+    scale = number(a)
+    shift = number(b)
     for p in range(theta.size):
-        is_impossible = theta[p] < IMPOSSIBLE / 2
-        theta[p] = IMPOSSIBLE if is_impossible else scale * theta[p] + shift * other[p]
+        is_impossible = theta[p] < number(IMPOSSIBLE / 2)
+        theta[p] = number(IMPOSSIBLE) if is_impossible else scale * theta[p] + shift * other[p]
