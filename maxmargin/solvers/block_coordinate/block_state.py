@@ -42,6 +42,7 @@ SMALL_GAP = 0.03  # of the mean gap: examples below are left out by gap sampling
 class BlockState:
     """What block-coordinate steps work on besides the weights and mean parts of a run."""
 
+    known_share = 1.0  # of the gap, that the last known gaps were at the last certificate
     sigma = 1.0  # how many times the changes of steps, one after the other, count
 
     def __init__(self, solver: BCFW, run: Run) -> None:
