@@ -22,9 +22,10 @@ from maxmargin.trace import Certificate, Status
 
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 60_000_000  # a number of each is kept
-SLOW = 2.0  # the gap is to fall by this factor in as many passes as there are between certificates, as L-BFGS's would
-CAUTION = 1.1  # times the passes that seem to be needed
-FIRST = 2  # gaps that say little: those of the first passes
+SLOW = 2.0  # the gap is to fall by this factor in as many passes as there are between two looks, as L-BFGS's would
+FIRST = 2  # looks that say little: those of the first passes
+MOST_LOOKS = 4  # from one certificate to the next: as long as steps tell that the gap falls fast, none is needed
+KNOWN_SHARES = 0.7, 1.5  # of the gap, that what steps tell of it may be
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,10 @@ class SmoothAuto(LBFGS):
                 certificate=None,
                 steps=None,
                 gap=np.inf,
-                gap_before=np.inf,
-                n_before=0,
                 at=0.0,
+                known=0.0,
+                share=0.0,
+                is_slow=False,
             )
         return State(**vars(super()._begin(run)), is_single=False, dual=run.objective.least)
 
@@ -99,15 +101,18 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
     if state.steps is None:
         state.steps = SingleSteps(run, run.objective.prepare(np.float32), state.certificate)
         run.notes.append("Began with steps of exponentiated gradient on single examples.")
-    while state.n_before <= FIRST or state.gap <= state.gap_before / SLOW:
-        for _ in range(run.passes_to_go(passes_needed(run, state, solver.gap_every))):
-            state.steps.make_pass(solver)
-            if run.must_stop:
-                break
+    while not state.is_slow:
+        known, enough = make_passes(run, state, solver)
+        falls, state.known = known <= state.known / SLOW, known
+        n_looks = (run.passes - state.at) / solver.gap_every
+        if falls and known > enough and n_looks < MOST_LOOKS and run.held_out is None and not run.must_stop:
+            continue
         state.certificate = certificate = state.certifier.certify(*state.steps.rebuild())
-        if run.passes - state.at >= solver.gap_every:  # with held-out data, there are more certificates at first
-            state.gap_before, state.gap = state.gap, certificate.primal - certificate.dual
-            state.n_before, state.at = state.n_before + 1, run.passes
+        gap = certificate.primal - certificate.dual
+        state.share = float(np.clip(known / max(gap, 1e-300), *KNOWN_SHARES))
+        if n_looks >= 1:  # with held-out data, there are more certificates at first
+            state.is_slow = run.passes > 1 + FIRST * solver.gap_every and gap > state.gap / SLOW**n_looks
+            state.gap, state.at = gap, run.passes
         yield certificate
     run.notes.append(
         f"Handed over to L-BFGS after {run.passes:.0f} passes, as the gap fell too slowly: steps went "
@@ -115,10 +120,11 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
     )
 
 
-def passes_needed(run: Run, state: State, most: int) -> int:
-    """The passes after which the gap is at its target, if it goes on falling as it did, and a few more; or `most`."""
-    if not state.gap < state.gap_before < np.inf:
-        return most
-    primal, dual = state.certificate
-    needed = most * np.log((primal - dual) / run.target(primal)) / np.log(state.gap_before / state.gap)
-    return int(np.clip(np.ceil(CAUTION * needed), 1, most))
+def make_passes(run: Run, state: State, solver: ExponentiatedGradient) -> tuple[float, float]:
+    """Passes until the next look; return the gap by what steps tell of it, and the one that is taken for the target."""
+    enough = state.share * run.target(state.certificate.primal)
+    for _ in range(run.passes_to_go(solver.gap_every)):
+        state.steps.make_pass(solver)
+        if run.must_stop or state.steps.known_gap <= enough:
+            break
+    return state.steps.known_gap, enough

@@ -230,6 +230,11 @@ class SingleSteps:
         )
         return dual + norm - objective.constant, moved
 
+    @property
+    def known_gap(self) -> float:
+        """The gap, by what the last step on each example tells."""
+        return float(sum_tree.leaves(self.point.tree, self.objective.n).sum())
+
     def make_pass(self, solver: ExponentiatedGradient) -> None:
         """As many steps as there are examples."""
         run, objective, n = self.run, self.objective, self.objective.n
