@@ -1,10 +1,12 @@
 """Where the time of a fit goes: OCR-large and CoNLL-2000, as an SVM and as a CRF, beside what the machine could do.
 
-The time of steps, and that of the passes of certificates and of L-BFGS, are those of the fit itself; Python is what is
-left of it. What a step is made of is timed apart, by loops over all examples in turn at the weights that were found,
-and counted as often as there were steps. The rest of the steps are outputs that are stored and looked up, means, draws,
-and examples that come from memory as they are drawn. Bounds are the multiplications and additions that a part cannot do
-without, at the machine's best: of numbers that never leave the registers. CPU time of one thread.
+The time of steps and of encoding is that of the fit itself, as is that of certificates, which are all passes but those
+of steps, those of L-BFGS included; Python is what is left of it. What a step is made of is timed apart, by loops over
+all examples at the weights that were found, in an order drawn at random, as those of steps are, and counted as often as
+there were steps. Bookkeeping is the rest of the steps: outputs or means that are stored and looked up, draws, and that
+examples drawn by their gaps are longer than others. Bounds are what a part cannot do without, at the machine's best:
+its multiplications and additions, of numbers that never leave the registers, or what it reads and writes besides the
+weights, as fast as memory is copied, whichever takes longer. CPU time of one thread.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ def time_fit(task: str, n_rounds: int) -> dict[str, Any]:
         for bounds in slices(clock, kind, lo, hi):
             began = time.process_time()
             yield bounds
-            seconds["steps" if kind == STEPS else "passes"] += time.process_time() - began
+            seconds["steps" if kind == STEPS else "certificates"] += time.process_time() - began
 
     log = Log()
     began = time.process_time()
@@ -63,15 +65,26 @@ def time_fit(task: str, n_rounds: int) -> dict[str, Any]:
     whole = time.process_time() - began
     seconds["encoding"] = log.began - began
     seconds["Python"] = whole - sum(seconds.values())
-    multiplications, bound = count_multiplications(X, len(model.classes_)), time_multiplications(n_rounds)
+    is_crf = task.endswith("CRF")
+    problem = as_stepped_on(log.problem, is_crf)
     return {
         "whole": whole,
         "seconds": dict(seconds),
         "passes": float(model.trace_.passes[-1]),
         "calls": float(model.trace_.oracle_calls[-1]) / len(X),
-        "parts": time_parts(log, task.endswith("CRF"), n_rounds),
-        "bounds": {name: count * bound for name, count in multiplications.items()},
+        "certificates": len(model.trace_),
+        "parts": time_parts(problem, log.result.w, is_crf, n_rounds),
+        "bounds": find_bounds(problem, X, len(model.classes_), is_crf, n_rounds),
     }
+
+
+def as_stepped_on(problem: Any, is_crf: bool) -> Any:
+    """The problem that steps are taken on: that of a CRF is made ready for them in float32."""
+    import numpy as np
+
+    from maxmargin.problem import prepare
+
+    return prepare(getattr(problem, "problem", problem), np.float32) if is_crf else problem
 
 
 def load_loops(task: str, X: list, y: list) -> None:
@@ -83,16 +96,49 @@ def load_loops(task: str, X: list, y: list) -> None:
         new_model(task, len(X), Log()).fit(X[:50], y[:50])
 
 
-def count_multiplications(X: list, n_labels: int) -> dict[str, int]:
-    """Of a pass over all examples, by the parts of a step that multiply."""
+def find_bounds(problem: Any, X: list, n_labels: int, is_crf: bool, n_rounds: int) -> dict[str, float]:
+    """Seconds that a pass of each part takes at least: for its multiplications, or for what it reads and writes."""
     import numpy as np
 
+    from maxmargin.problem import part_sizes
+
+    features = getattr(problem, "problem", problem).features
+    lengths = np.array([x.shape[0] for x in X])
     entries = sum(np.count_nonzero(x) if isinstance(x, np.ndarray) else x.nnz for x in X)
-    pairs = sum(x.shape[0] - 1 for x in X)
-    return {"scores": entries * n_labels, "oracle": pairs * n_labels**2}
+    sweeps = 3 if is_crf else 1  # of the table of transitions: forward, backward and their counts
+    gram = getattr(features, "gram", None)
+    n_read = bytes_of(features) - bytes_of(gram)
+    multiplications = {
+        "scores": entries * n_labels,
+        "oracle": sweeps * int(lengths.sum() - len(X)) * n_labels**2,
+        "norm": int((lengths * (lengths + 1) // 2).sum()) * n_labels,
+        "spread": entries * n_labels,
+    }
+    traffic = {"scores": n_read, "norm": bytes_of(gram), "spread": n_read}
+    if is_crf:  # potentials and means of all parts are read and written in steps
+        traffic["bookkeeping"] = 4 * 4 * int(part_sizes(problem).sum())
+    once, byte = time_multiplications(n_rounds), time_bytes(n_rounds)
+    return {
+        name: max(once * multiplications.get(name, 0), byte * traffic.get(name, 0))
+        for name in {*multiplications, *traffic}
+    }
 
 
-def time_parts(log: Log, is_crf: bool, n_rounds: int) -> dict[str, float]:
+def bytes_of(value: Any) -> int:
+    """Of all arrays in a NamedTuple, and in those inside it."""
+    return value.nbytes if hasattr(value, "nbytes") else sum(map(bytes_of, value)) if isinstance(value, tuple) else 0
+
+
+def time_bytes(n_rounds: int) -> float:
+    """Seconds to read or write a byte of memory, as it is copied."""
+    import numpy as np
+
+    source = np.ones(2**26, np.uint8)
+    target = np.zeros_like(source)
+    return least_seconds(n_rounds, lambda: np.copyto(target, source)) / (2 * source.nbytes)
+
+
+def time_parts(problem: Any, weights: Any, is_crf: bool, n_rounds: int) -> dict[str, float]:
     """Seconds of a pass of each part of a step: by how much it takes longer with it than without."""
     import numpy as np
 
@@ -112,8 +158,9 @@ def time_parts(log: Log, is_crf: bool, n_rounds: int) -> dict[str, float]:
     from maxmargin.runtime.dispatch import loop
 
     @loop
-    def decode(problem, w, sizes, n_parts, lo, hi, scratch):
-        for i in range(lo, hi):
+    def decode(problem, w, sizes, order, n_parts, lo, hi, scratch):
+        for k in range(lo, hi):
+            i = order[k]
             theta = scratch.theta[: sizes[i]]
             delta = scratch.delta[: sizes[i]]
             y = scratch.y[: true_output(problem, i).size]
@@ -131,8 +178,9 @@ def time_parts(log: Log, is_crf: bool, n_rounds: int) -> dict[str, float]:
                 spread(problem, w, i, delta, 0.0)
 
     @loop
-    def sum_up(problem, w, sizes, n_parts, lo, hi, scratch):
-        for i in range(lo, hi):
+    def sum_up(problem, w, sizes, order, n_parts, lo, hi, scratch):
+        for k in range(lo, hi):
+            i = order[k]
             theta = scratch.theta[: sizes[i]]
             delta = scratch.delta[: sizes[i]]
             scores(problem, w, i, theta)
@@ -145,12 +193,13 @@ def time_parts(log: Log, is_crf: bool, n_rounds: int) -> dict[str, float]:
             if n_parts > 4:
                 spread(problem, w, i, delta, 0.0)
 
-    runner = Runner(log.problem, 1)
-    w = np.zeros(new_weights(log.problem).size, runner.dtype)
-    w[:] = log.result.w
+    runner = Runner(problem, 1)
+    w = np.zeros(new_weights(problem).size, runner.dtype)
+    w[:] = weights
+    order = np.random.default_rng(0).permutation(runner.n)
     make_pass = sum_up if is_crf else decode
     seconds = [
-        least_seconds(n_rounds, lambda n=n: runner.run(make_pass, w, runner.part_sizes, n))
+        least_seconds(n_rounds, lambda n=n: runner.run(make_pass, w, runner.part_sizes, order, n))
         for n in range(1, len(PARTS) + 1)
     ]
     return dict(zip(PARTS, np.diff(seconds, prepend=0.0).tolist(), strict=True))
@@ -159,18 +208,15 @@ def time_parts(log: Log, is_crf: bool, n_rounds: int) -> dict[str, float]:
 def show(task: str, found: dict[str, Any]) -> None:
     whole, seconds = found["whole"], found["seconds"]
     rows: list[list[Any]] = [[name, seconds[name], f"{seconds[name] / whole:.0%}", None, None] for name in seconds]
-    for name in PARTS:
-        once, bound = found["parts"][name], found["bounds"].get(name)
-        times = found["calls"] if name == "oracle" else found["passes"]
-        rows.append(
-            [
-                f"  {name}",
-                once * times,
-                f"{once * times / whole:.0%}",
-                1e3 * once,
-                None if bound is None else 1e3 * bound,
-            ]
-        )
+    rest = seconds["steps"]
+    of_certificates = found["certificates"] * (2 if task.endswith("CRF") else 1)  # a primal and, of CRFs, a dual value
+    times = {"oracle": max(found["calls"] - of_certificates, found["passes"])}
+    for name in (*PARTS, "bookkeeping"):
+        spent = times.get(name, found["passes"]) * found["parts"][name] if name in PARTS else rest
+        rest -= spent
+        bound = found["bounds"].get(name)
+        cells = 1e3 * spent / found["passes"], None if bound is None else 1e3 * bound
+        rows.append([f"  {name}", spent, f"{spent / whole:.0%}", *cells])
     title = (
         f"{task}: {whole:.2f} s, {found['passes']:.0f} passes of steps, {found['calls']:.0f} oracle calls an example"
     )

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from maxmargin import LBFGS, Auto
+from maxmargin import LBFGS, Auto, ExponentiatedGradient
 from maxmargin.arrays.blocks import in_precision
 from maxmargin.losses import NAMED, Loss
 from maxmargin.solvers.automatic import smooth_auto
@@ -55,14 +55,20 @@ def test_more_certificates_for_held_out_data_do_not_end_the_steps_earlier(begins
         assert not any(note.startswith("Handed over") for note in result.trace.notes)
 
 
-@pytest.mark.parametrize(
-    ("before", "gap", "last", "passes"),
-    [(np.inf, 0.5, 0.5, 5), (0.5, 0.6, 0.6, 5), (1.0, 0.5, 0.5, 5), (0.2, 0.02, 0.02, 2), (0.2, 0.02, 0.0101, 1)],
-)
-def test_the_next_certificate_is_when_the_gap_seems_to_be_there(before, gap, last, passes):
-    run = SimpleNamespace(target=lambda primal: 0.01 * primal)
-    state = SimpleNamespace(gap_before=before, gap=gap, certificate=Certificate(np.zeros(1), 1.0, 1.0 - last))
-    assert smooth_auto.passes_needed(run, state, 5) == passes
+@pytest.mark.parametrize(("share", "passes"), [(0.0, 5), (0.7, 4), (1.5, 3)])
+def test_passes_end_when_the_gap_seems_to_be_there(share, passes):
+    run = SimpleNamespace(target=lambda primal: 0.1 * primal, passes_to_go=lambda most: most, must_stop=False)
+    steps = SimpleNamespace(known_gap=1.0)
+    steps.make_pass = lambda solver: setattr(steps, "known_gap", steps.known_gap / 2)
+    state = SimpleNamespace(certificate=Certificate(np.zeros(1), 1.0, 0.0), share=share, steps=steps)
+    known, enough = smooth_auto.make_passes(run, state, ExponentiatedGradient())
+    assert (known, enough) == pytest.approx((0.5**passes, 0.1 * share))
+
+
+def test_no_certificates_while_the_gap_falls_fast(begins_with_single_steps):
+    result = Auto().solve(toy_chains(n=20, n_labels=9), 1.0, loss="log", tol=1e-5, random_state=0)
+    assert result.status.name == "OPTIMAL"
+    assert np.diff(result.trace.passes).max() > ExponentiatedGradient().gap_every
 
 
 def test_it_starts_from_weights_and_on_two_threads(begins_with_single_steps):

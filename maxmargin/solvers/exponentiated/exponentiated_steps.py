@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.arrays.vectors import clear, copy_into, inner
+from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.execution.meeting import GOING, SIGMA, THROUGH, Log, end_round, note_step
 from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import register_state
@@ -116,25 +116,6 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
         accumulate(problem, w, i, mu, -weight[i] * scale)
 
 
-def _rise_and_size(
-    slope: np.ndarray, at: np.ndarray, level: float, mu: np.ndarray, before: np.ndarray, delta: np.ndarray
-) -> tuple[float, float]:
-    delta[:] = mu - before
-    return inner(slope, delta) - level * inner(at, delta), 1 + size_of_score(slope, mu, np.inf)
-
-
-@helper(interpreted=_rise_and_size)
-def rise_and_size(slope, at, level, mu, before, delta):
-    """Fill delta with mu - before; return a = <slope - level at, delta>, and 1 + the size of the score <slope, mu>."""
-    a = 0.0
-    size = 1.0
-    for p in range(mu.size):
-        delta[p] = mu[p] - before[p]
-        a += (np.float64(slope[p]) - level * np.float64(at[p])) * np.float64(delta[p])
-        size += abs(slope[p] * mu[p])
-    return a, size
-
-
 @helper
 def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, scratch):
     """A step on each example of `visits` from the place `begin` on, until `budget` parts were looked at.
@@ -159,9 +140,11 @@ def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, s
         mu = scratch.delta[: at.size]
         slope = room[0, : at.size]
         delta = room[1, : at.size]
-        before = means if means.size else room[2, : at.size]
+        before = room[2, : at.size]
         scale = sigma * rule.weight[i] / (rule.regularization * n)
-        if not means.size:
+        if means.size:
+            copy_into(before, means)
+        else:
             copy_into(theta, at)
             exp_oracle(problem, i, theta, before, scratch.work)
             calls += 1
@@ -173,10 +156,13 @@ def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, s
             combine(theta, 1 - eta * level, slope, eta)
             exp_oracle(problem, i, theta, mu, scratch.work)
             calls += 1
-            a, size = rise_and_size(slope, at, level, mu, before, delta)
+            copy_into(delta, mu)
+            add_scaled(delta, before, -1.0)
+            a = inner(slope, delta) - level * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)
             bend = level * a + q / eta
             gap = a / (2 * level * eta) if level > 0 else a
+            size = 1 + size_of_score(slope, mu, np.inf)
             rounding = epsilon(theta) * size
             best = LONGEST * eta
             if bend > 0 and a > rounding:
