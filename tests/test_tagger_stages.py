@@ -5,7 +5,7 @@ import pytest
 
 import maxmargin
 from maxmargin import ChainCRF, Tagger
-from maxmargin.text import Corpus, check_tags, convert_tags
+from maxmargin.text import Corpus, WindowFeatures, check_tags, convert_tags
 from maxmargin.text.document_tags import FOLDS, cross_tag, folds_of, with_votes
 from maxmargin.text.inner_tags import merge_columns, outer_classes, outer_tag
 from maxmargin.text.schemes import SCHEMES
@@ -122,3 +122,17 @@ def test_two_stages(options, interpreted_loops, tmp_path):
     assert loaded.explain(["Rome", "fell"], 0).label in ("B-L", "S-L")
     path = make(two_stages=True, **options).tune(X, Y, X, Y, Cs=[1.0])
     assert path.scores[-1] > 0
+
+
+def test_explanations_look_at_documents(interpreted_loops):
+    sentences = [["Ann", "ran"], ["then", "Ann", "fell"], ["Rome", "fell"], ["in", "Rome"]]
+    corpus = Corpus(sentences, documents=["a", "a", "b", "b"])
+    tags = [["B-P", "O"], ["O", "B-P", "O"], ["B-L", "O"], ["O", "B-L"]]
+    tagger = make(two_stages=True, features=WindowFeatures(elsewhere=True)).fit(corpus, tags)
+    words = [(i, t, None) for i, sentence in enumerate(corpus) for t in range(len(sentence))]
+    found = tagger.explain_words(corpus, words)
+    assert [one.label for one in found] == [tag for one in tagger.predict(corpus) for tag in one]
+    assert "elsewhere=capital" in [contribution.of for contribution in found[0].contributions]
+    assert tagger.explain(corpus[0], 0, document=corpus[1:2]) == found[0]
+    alone = tagger.explain(corpus[0], 0)
+    assert "elsewhere=capital" not in [contribution.of for contribution in alone.contributions]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -40,7 +40,7 @@ class ReportedTagger(Protocol):
     def predict_marginals(self, X: Sentences) -> list[np.ndarray]: ...
     def predict_topk(self, X: Sentences, k: int) -> list[tuple[list[list[Any]], np.ndarray]]: ...
     def predict_entities(self, X: Sentences) -> Sequence[Sequence[ScoredEntity]]: ...
-    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation: ...
+    def explain_words(self, X: Sentences, words: Iterable[tuple[int, int, object]]) -> list[Explanation]: ...
 
 
 class Tagged(NamedTuple):
@@ -98,21 +98,23 @@ def describe_sentences(
     else:
         readings = tagger.predict_topk([tagged.X[i] for i in shown], N_READINGS)
     index = {tag: k for k, tag in enumerate(tagged.classes)}
-    explained, found = choose_words(tagged, shown) if can_explain(tagger) else {}, []
+    explained: dict[int, dict[int, dict[str, Any]]] = {i: {} for i in shown}
+    if can_explain(tagger):
+        tags = {i: best[0] for i, (best, _) in zip(shown, readings, strict=True)}
+        words = [(i, t, find_rival(tagger, tagged.y[i][t], tags[i][t], index)) for i, t in choose_words(tagged, shown)]
+        for (i, t, _), explanation in zip(words, tagger.explain_words(tagged.X, words), strict=True):
+            explained[i][t] = reasons(explanation)
+    found = []
     for i, (best, scores) in zip(shown, readings, strict=True):
         y, predicted, table = tagged.y[i], tagged.predicted[i], tagged.marginals[i]
-        words = [word_of(token) for token in tagged.X[i]]
-        why = {}
-        for t in explained.get(i, ()):
-            is_rival = tagger.inside_ is None and y[t] in index and y[t] != best[0][t]
-            why[t] = reasons(tagger.explain(tagged.X[i], t, y[t] if is_rival else None))
+        words_of_sentence = [word_of(token) for token in tagged.X[i]]
         likely = np.argsort(-table, axis=1, kind="stable")[:LONGEST, :N_TAGS]
         found.append(
             {
                 "i": i,
                 "loss": round(float(losses[i]), 3),
-                "w": [word[:LONGEST] for word in words[:LONGEST]],
-                "cut": len(words) > LONGEST or any(len(word) > LONGEST for word in words),
+                "w": [word[:LONGEST] for word in words_of_sentence[:LONGEST]],
+                "cut": len(words_of_sentence) > LONGEST or any(len(word) > LONGEST for word in words_of_sentence),
                 "y": [str(tag) for tag in y[:LONGEST]],
                 "z": [str(tag) for tag in predicted[:LONGEST]],
                 "p": [round(float(table[t, index[tag]]), 3) for t, tag in enumerate(predicted[:LONGEST])],
@@ -120,26 +122,28 @@ def describe_sentences(
                 "e": [[one.error, sorted(one.types)] for one in tagged.judged[i] if one.error != RIGHT],
                 "k": [[*map(str, tags[:LONGEST])] for tags in best],
                 "s": [round(float(score - scores[0]), 3) for score in scores],
-                "why": why,
+                "why": explained[i],
                 "o": [[str(tag) for tag in other[i][:LONGEST]] for other in others],
             }
         )
     return found
 
 
-def choose_words(tagged: Tagged, shown: Sequence[int]) -> dict[int, list[int]]:
-    """The words of sentences whose tags are explained, by sentence: wrong ones, then others of the first sentences."""
+def choose_words(tagged: Tagged, shown: Sequence[int]) -> list[tuple[int, int]]:
+    """The words whose tags are explained, by sentence and position: wrong ones, then others of the first sentences."""
     words = [(i, t) for i in shown for t in range(min(len(tagged.y[i]), LONGEST))]
     words.sort(key=lambda word: tagged.y[word[0]][word[1]] == tagged.predicted[word[0]][word[1]])
-    chosen: dict[int, list[int]] = {}
-    for i, t in words[:MOST_EXPLAINED]:
-        chosen.setdefault(i, []).append(t)
-    return chosen
+    return words[:MOST_EXPLAINED]
+
+
+def find_rival(tagger: ReportedTagger, true: object, predicted: object, known: Container[object]) -> object:
+    """What the tag of a word is compared with: the true one, where that is another one that the model has."""
+    return true if tagger.inside_ is None and true in known and true != predicted else None
 
 
 def can_explain(tagger: ReportedTagger) -> bool:
-    """Whether it can be told why words have their tags: those of chains whose sentences stand alone."""
-    return isinstance(tagger.model_, ChainCRF | ChainSVM) and not tagger.asks_documents
+    """Whether it can be told why words have their tags: those of chains."""
+    return isinstance(tagger.model_, ChainCRF | ChainSVM)
 
 
 def reasons(explanation: Explanation) -> dict[str, Any]:

@@ -75,7 +75,9 @@ class ShownTagger(FittedTagger):
         page = report_tagger(self, test, train=known, others=others, name=title or target.stem, command=command)
         write_page(path, page)
 
-    def explain(self, sentence: Iterable[Token], position: int, rival: object = None) -> Explanation:
+    def explain(
+        self, sentence: Iterable[Token], position: int, rival: object = None, *, document: Sentences = ()
+    ) -> Explanation:
         """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
 
         Parameters
@@ -86,9 +88,33 @@ class ShownTagger(FittedTagger):
             Which word, from 0.
         rival
             The tag to compare with; by default the runner-up.
+        document
+            The other sentences of its document, for taggers that look at them.
         """
-        rows = self._rows([[*sentence]])
-        return explain(self._fitted(), rows if is_named(rows) else rows[0], position, rival)
+        sentences = [[*sentence], *document]
+        return self.explain_words(Corpus(sentences, [0] * len(sentences)), [(0, position, rival)])[0]
+
+    def explain_words(self, X: Sentences, words: Iterable[tuple[int, int, object]]) -> list[Explanation]:
+        """What `explain` says of several words.
+
+        Parameters
+        ----------
+        X
+            Sentences as in `predict`, in their documents.
+        words
+            For each word the number of its sentence, its position there, and the tag to compare with, or None.
+
+        Examples
+        --------
+        >>> from maxmargin import Tagger
+        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
+        >>> tagger = Tagger().fit(X, [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]])
+        >>> [found.label for found in tagger.explain_words(X, [(0, 3, None), (1, 0, "O")])]
+        ['B-LOC', 'B-PER']
+        """
+        model, rows = self._fitted(), self._rows(X)
+        by_name: bool = is_named(rows)
+        return [explain(model, rows[i : i + 1] if by_name else rows[i], t, rival) for i, t, rival in words]
 
 
 def check_examples(X: Any, y: Any, name_X: str, name_y: str) -> tuple[list[Any], list[Any]]:

@@ -202,6 +202,7 @@ def test_taggers_of_all_kinds_have_a_page(options, tmp_path):
     data = json.loads(check_page(text).scripts[0])
     assert {sentence["i"]: sentence["y"] for sentence in data["sentences"]} == dict(enumerate(tags))
     assert all(sentence["z"] == tagger.predict(odd)[sentence["i"]] for sentence in data["sentences"])
+    assert all(len(sentence["why"]) == len(sentence["w"]) for sentence in data["sentences"])
 
 
 def test_contributions_add_up():

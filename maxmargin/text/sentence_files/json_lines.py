@@ -65,7 +65,7 @@ def parse_json_lines(
             is_needed = field == x or needs_labels or (isinstance(record, dict) and field in record)
             if is_needed and not (isinstance(record, dict) and isinstance(record.get(field), list)):
                 is_text = isinstance(record, dict) and "text" in record
-                hint = "; texts with entities are other formats" if is_text else ""
+                hint = "; texts with entities are other formats, such as standoff or doccano" if is_text else ""
                 lines.fail(number, f"an object must hold a list {field!r}, but there is {quote(record)}{hint}")
         items, labels = record[x], record.get(y)
         if labels is not None and len(labels) != len(items):
