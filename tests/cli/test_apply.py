@@ -25,12 +25,12 @@ def test_other_lines_stay_and_probabilities_follow(files, tmp_path):
     code, out, _ = run("predict", files / "tagger.model", "-", "--probabilities", text=text)
     assert code == 0
     lines = out.split("\n")
-    assert lines[:2] == ["-DOCSTART- -X- O", ""]
+    assert lines[:2] == ["-DOCSTART- -X- O O 1.0000", ""]  # as many columns more as others
     assert lines[2].startswith("Ann\tNNP\tB-PER\t0.")
     assert lines[3].startswith("left\tVB\tO\t0.")
     target = tmp_path / "out.txt"
     assert run("predict", files / "tagger.model", "-", "-o", target, text=text) == (0, "", "")
-    assert target.read_text() == "-DOCSTART- -X- O\n\nAnn\tNNP\tB-PER\nleft\tVB\tO\n"
+    assert target.read_text() == "-DOCSTART- -X- O O\n\nAnn\tNNP\tB-PER\nleft\tVB\tO\n"
 
 
 def test_files_are_written_as_a_whole_or_not_at_all(files, tmp_path):

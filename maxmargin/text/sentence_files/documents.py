@@ -11,7 +11,7 @@ from typing import Any
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import replace_unknown
-from maxmargin.text.sentence_files.columns import parse_columns
+from maxmargin.text.sentence_files.columns import DOCUMENT, parse_columns
 from maxmargin.text.sentence_files.conllu import Word, parse_conllu
 from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS, Layout, find_format, several, simplest
 from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
@@ -61,7 +61,8 @@ class Document:
         """The lines with other tags: in one more column, in that of y (CoNLL-U), or in a field of JSON lines.
 
         That field is y or, where there are tags there already, "predicted". Probabilities of the tags, if given, are in
-        a column of their own, or in the field "probabilities"; CoNLL-U has no place for them.
+        a column of their own, or in the field "probabilities"; CoNLL-U has no place for them. Lines that begin
+        documents repeat their last column, as conlleval wants as many columns in all lines.
         """
         is_json = self.layout.format == "json"
         shares = repeat(None) if probabilities is None else probabilities
@@ -73,7 +74,12 @@ class Document:
         with no_garbage_collection:
             new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
         for number, line in enumerate(self.lines, start=self.first):
-            yield self._with(line, *new[number]) if number in new else line
+            if number in new:
+                yield self._with(line, *new[number])
+            elif self.layout.format == "columns" and line.startswith(DOCUMENT) and len(columns := line.split()) > 1:
+                yield self._with(line, columns[-1], None if probabilities is None else 1.0)
+            else:
+                yield line
 
     def _with(self, line: str, tags: Any, shares: object) -> str:
         if self.layout.format == "columns":
