@@ -60,7 +60,7 @@ class CandidateMaxMargin(MaxMargin, CandidateModel):
 
 
 @estimator
-class CandidateSVM(CandidateMaxMargin, LinearCandidateModel):
+class CandidateSVM(MaxMargin, LinearCandidateModel):
     """Structural SVM that chooses among candidates: reranking, entity linking, learning to pick one of a list.
 
     Every example has its own candidates, any number of them, each with a row of features. The score of a candidate is
@@ -87,6 +87,8 @@ class CandidateSVM(CandidateMaxMargin, LinearCandidateModel):
     >>> model.predict(X).tolist(), model.predict([[[0.0, 1.0], [0.3, 0.6], [0.7, 0.2]]]).tolist()
     ([0, 1, 0], [2])
     """
+
+    fit = CandidateMaxMargin.fit
 
 
 @estimator
