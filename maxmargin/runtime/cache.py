@@ -102,7 +102,7 @@ class LoopCache:
             names = self._sought.pop(sig)
             if numba_private.can_be_kept(compiled):
                 entries.write(self._path(names), numba_private.dump(compiled))
-                shipped.keep(names.on_all_machines, numba_private.dump_bitcode(compiled))
+                shipped.keep(names.on_all_machines, lambda: numba_private.dump_bitcode(compiled))
 
     def _load(self, names: EntryNames, context: Context) -> Compiled:
         return numba_private.load(entries.read(self._path(names)), context)

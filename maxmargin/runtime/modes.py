@@ -80,5 +80,5 @@ def is_plain() -> bool:
         return True
     with contextlib.suppress(OSError):
         entries.write(passed, b"")
-        shipped.keep(passed.name, b"")
+        shipped.keep(passed.name, bytes)
     return False

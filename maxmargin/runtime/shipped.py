@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from maxmargin.runtime import entries
@@ -38,11 +38,11 @@ def read(name: str) -> bytes:
     if not is_used:
         raise FileNotFoundError(name)
     content = entries.read(FOLDER / name, is_trusted=True)
-    keep(name, content)
+    keep(name, lambda: content)
     return content
 
 
-def keep(name: str, content: bytes) -> None:
-    """Keep something for a wheel, where one is built."""
+def keep(name: str, make: Callable[[], bytes]) -> None:
+    """Make something, and keep it for a wheel, where one is built."""
     if _packed_to is not None:
-        entries.write(_packed_to / name, content)
+        entries.write(_packed_to / name, make())
