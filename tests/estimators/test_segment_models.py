@@ -26,7 +26,7 @@ def test_segments_of_one_row_are_a_chain():
     both = model.predict_marginals(ROWS), chain.predict_marginals(ROWS)
     for found, expected in zip(*both, strict=True):
         np.testing.assert_allclose(found[:, 0], expected)
-        assert not found[:, 1].any()
+        np.testing.assert_allclose(found[:, 1], 0.0, atol=1e-12)
     for found, expected in zip(model.decision_function(ROWS), chain.decision_function(ROWS), strict=True):
         np.testing.assert_allclose(found[:, 0], expected)
 
