@@ -75,14 +75,63 @@ class Bounded(Choices):
     max_marginals = property()  # which ask for the best
 
 
+class TwoLabels(Choices):
+    """The four candidates are the pairs of two labels in a row; outputs have both."""
+
+    restrict = property()
+
+    def true_outputs(self):
+        return [np.zeros(2, np.int32)] * 3
+
+    def add_output(self, i, y, scale, mu):
+        mu[2 * y[0] + y[1]] += scale
+
+    def score_output(self, i, theta, y):
+        return float(theta[2 * y[0] + y[1]])
+
+    def max_oracle(self, i, theta, y, work):
+        y[:] = divmod(int(np.argmax(theta)), 2)
+        return float(theta.max())
+
+    def transition_marginals(self, i, theta, pairs, out, work):
+        mu = np.zeros_like(theta)
+        self.exp_oracle(i, theta, mu, work)
+        out[:] = mu[pairs]
+
+
+class TransitionsOfOthers(TwoLabels):
+    def transition_marginals(self, i, theta, pairs, out, work):
+        out[:] = 0.25
+
+
+class SkipsATransition(TwoLabels):
+    def transition_marginals(self, i, theta, pairs, out, work):
+        super().transition_marginals(i, theta, pairs[:3], out[:3], work)
+
+
 def choices(i):
     return [np.array([k]) for k in range(4)]
+
+
+def two_labels(i):
+    return [np.array(divmod(k, 2)) for k in range(4)]
 
 
 @pytest.mark.parametrize("outputs", [None, choices])
 @pytest.mark.parametrize("problem", [Choices(), Choices("float32"), Choices(exact=False), Bounded()])
 def test_right_structures_pass(problem, outputs):
     check_structure(problem, outputs)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_right_transitions_pass(dtype):
+    check_structure(TwoLabels(dtype), two_labels)
+
+
+@pytest.mark.parametrize("kind", [TransitionsOfOthers, SkipsATransition])
+def test_broken_transitions_fail(kind):
+    with pytest.raises(AssertionError, match="transition_marginals differ from enumeration"):
+        check_structure(kind(), two_labels)
 
 
 class LosesDigits(Choices):

@@ -13,7 +13,7 @@ from numba.extending import lower_builtin, overload
 
 from maxmargin.runtime.dispatch import helper
 from maxmargin.runtime.modes import is_plain
-from maxmargin.runtime.numba_private import make_array
+from maxmargin.runtime.numba_private import make_array, multiply_matrices
 
 
 def matrix(flat: np.ndarray, start: int, n_rows: int, n_columns: int) -> np.ndarray:
@@ -54,12 +54,7 @@ def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
 @infer_global(multiply)
 class _Multiply(AbstractTemplate):
     def generic(self, args, kws):
-        if is_plain():
-            return None
-        from numba.np.linalg import ensure_blas  # slow to import, and only needed to compile
-
-        ensure_blas()
-        return signature(types.none, *args)
+        return None if is_plain() else signature(types.none, *args)
 
 
 @overload(multiply, strict=False)
@@ -69,9 +64,7 @@ def _dot(a, b, out):
 
 @lower_builtin(multiply, types.Array, types.Array, types.Array)
 def _multiply(context, builder, sig, args):
-    from numba.np.linalg import dot_3_mm
-
-    dot_3_mm(context, builder, signature(sig.args[2], *sig.args), args)
+    multiply_matrices(context, builder, sig.args, args)
     return context.get_dummy_value()
 
 

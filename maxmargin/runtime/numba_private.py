@@ -29,6 +29,8 @@ structures by address, and load in milliseconds. It is, member by member:
                                 how compiled functions call each other, and pass on errors
     data_model_manager, the fields nitems, itemsize, data, shape and strides of arrays
                                 what an array is to compiled code
+    numba.np.linalg.ensure_blas, dot_3_mm
+                                products of matrices by BLAS, into an array that is there
     codegen().magic_tuple, config.BOUNDSCHECK, OPT, USING_SVML
                                 what machine code depends on
 
@@ -48,6 +50,7 @@ import numba
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.typing.templates import signature
 
 if TYPE_CHECKING:
     from numba.core.dispatcher import Dispatcher
@@ -100,6 +103,7 @@ class Context(Protocol):
     def codegen(self) -> Any: ...
     def get_data_type(self, kind: types.Type) -> ir.Type: ...
     def get_abi_sizeof(self, kind: ir.Type) -> int: ...
+    def get_dummy_value(self) -> ir.Value: ...
 
 
 Lowering = Callable[..., ir.Value]
@@ -327,3 +331,13 @@ def make_array(
     for name, value in fields.items():
         array = model.set(builder, array, value, name)
     return array
+
+
+def multiply_matrices(
+    context: Context, builder: ir.IRBuilder, arrays: Sequence[types.Array], values: Sequence[ir.Value]
+) -> None:
+    """Write the product of the first two of three matrices into the third, by BLAS."""
+    from numba.np.linalg import dot_3_mm, ensure_blas  # slow to import, and only needed to compile
+
+    ensure_blas()
+    dot_3_mm(context, builder, signature(arrays[2], *arrays), values)

@@ -25,6 +25,7 @@ from maxmargin.runtime.numba_private import (
     keep_in,
     load,
     make_array,
+    multiply_matrices,
     raise_if_null,
 )
 
@@ -70,6 +71,19 @@ def _array_of_three(typing_context: object, data: types.Type) -> tuple[Signature
     return array_type(data), lower
 
 
+@intrinsic
+def _square_into_last(typing_context: object, data: types.Type) -> tuple[Signature, Lowering]:
+    array_type, one = types.Array(types.float64, 2, "C"), ir.IntType(64)(1)
+
+    def lower(context: Context, builder: ir.IRBuilder, signature: Signature, values: Sequence[ir.Value]) -> ir.Value:
+        last = builder.add(values[0], ir.IntType(64)(3 * 8))
+        number, square = (make_array(context, builder, array_type, at, [one, one]) for at in (values[0], last))
+        multiply_matrices(context, builder, [array_type] * 3, [number, number, square])
+        return context.get_dummy_value()
+
+    return types.none(data), lower
+
+
 @register_jitable(nogil=True, **(numba_private.INNER_OPTIONS if numba_private.in_use else {}))
 def _positive(x):
     if x <= 0:
@@ -78,7 +92,8 @@ def _positive(x):
 
 
 def _number(data, k):
-    return _positive(_array_of_three(data)[k]) + k  # type: ignore[call-arg]
+    _square_into_last(data)  # type: ignore[call-arg]
+    return _positive(_array_of_three(data)[k]) + k
 
 
 def _call_number(address, data, k):
@@ -89,7 +104,7 @@ def try_out() -> None:
     """Compile, keep, load and call a few lines by all of it; raises whatever is not as it was."""
     if numba_private.missing is not None:
         raise numba_private.missing
-    numbers = np.array([1.5, 2.5, -1.0])
+    numbers = np.array([1.5, 2.5, -1.0, 0.0])
     called, shelf = numba.njit(**{**numba_private.ADDRESS_OPTIONS, **numba_private.UNCOUNTED})(_number), _Shelf()
     called.compile(types.float64(*ARGUMENTS))
     address = address_of(called.overloads[ARGUMENTS])
@@ -103,6 +118,8 @@ def try_out() -> None:
         call = dispatcher.overloads[arguments].entry_point
         if call(address, numbers.ctypes.data, 1) != 3.5:
             raise AssertionError("A call by address returns another number.")
+        if numbers[3] != 2.25:
+            raise AssertionError("BLAS has another product.")
         for error, where, k in ((ValueError, address, 2), (RuntimeError, 0, 0)):
             try:
                 call(where, numbers.ctypes.data, k)

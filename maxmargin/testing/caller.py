@@ -135,6 +135,11 @@ def _max_marginals(problem, i, theta, out, scratch):
     generics.max_marginals(problem, i, theta, out, scratch.work)
 
 
+@loop
+def _transition_marginals(problem, i, theta, pairs, out, scratch):
+    generics.transition_marginals(problem, i, theta, pairs, out, scratch.work)
+
+
 _COMPILED: dict[object, Callable[..., object]] = {
     generics.scores: _scores,
     generics.spread: _spread,
@@ -152,4 +157,5 @@ _COMPILED: dict[object, Callable[..., object]] = {
     generics.relax_oracle: _relax_oracle,
     generics.sample_oracle: _sample_oracle,
     generics.max_marginals: _max_marginals,
+    generics.transition_marginals: _transition_marginals,
 }

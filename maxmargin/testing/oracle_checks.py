@@ -199,6 +199,17 @@ class CheckedExample:
             self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
 
+    def check_transitions(self, outputs: list[np.ndarray], n_labels: int) -> None:
+        """Probabilities of all pairs of labels at each two neighbours, where outputs are rows of labels."""
+        pairs = np.arange(n_labels**2, dtype=np.int32)
+        found = np.full(max(self.size - 1, 0) * pairs.size, np.nan)
+        self.call(generics.transition_marginals, self.i, self.theta, pairs, found, self.work)
+        scores = np.array([self.parts(y) for y in outputs], np.float64) @ self.theta
+        p, expected = np.exp(scores - scores.max()), np.zeros((max(self.size - 1, 0), pairs.size))
+        for y, share in zip(outputs, p / p.sum(), strict=True):
+            expected[np.arange(self.size - 1), y[:-1] * n_labels + y[1:]] += share
+        self.close(found, expected.ravel(), "transition_marginals differ from enumeration")
+
     def check_block(self, table: np.ndarray | None) -> None:
         """The move of `block_oracle` must end inside the polytope, where no output has a higher slope."""
         if table is None:

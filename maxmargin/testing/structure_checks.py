@@ -117,8 +117,19 @@ def check_structure(
             apart = layout.to_solver(np.maximum(rng.normal(size=layout.n_weights), lower)).astype(w.dtype)
             with contextlib.suppress(NoFlags):
                 _check_restrict(_Rules(problem, way, outputs), (apart, w), rng, k)
+        if outputs is not None and supports(generics.transition_marginals, problem):
+            _check_transitions(call, [[*outputs(i)] for i in range(len(seen))], w, work, rng)
     if supports(generics.prepare, problem):
         _check_prepare(problem, w + 1)
+
+
+def _check_transitions(
+    call: Caller, outputs: list[list[np.ndarray]], w: np.ndarray, work: object, rng: np.random.Generator
+) -> None:
+    n_labels = 1 + max(int(y.max(initial=0)) for known in outputs for y in known)
+    for weights in (w, rng.normal(size=w.size).astype(w.dtype)):
+        for i, known in enumerate(outputs):
+            CheckedExample(call, i, weights, work, rng, 1, {}).check_transitions(known, n_labels)
 
 
 def _check_prepare(problem: AnyProblem, w: np.ndarray) -> None:
