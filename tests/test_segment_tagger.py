@@ -58,5 +58,8 @@ def test_bad_taggers(tagger):
         Tagger(model=SegmentCRF(), inside="IOBES").fit(WORDS, TAGS)
     with pytest.raises(TypeError, match="predict_posterior needs a ChainCRF"):
         tagger.predict_posterior(WORDS)
+    for fit in (tagger.fit, tagger.partial_fit):
+        with pytest.raises(TypeError, match="segment_features must be left out: a tagger makes"):
+            fit(WORDS, TAGS, segment_features=[[], [], []])
     with pytest.raises(TypeError, match="must be a ChainSVM or a ChainCRF"):
         tagger.explain(WORDS[0], 0)

@@ -23,6 +23,15 @@ def has_segments(model: object) -> bool:
     return isinstance(model, SegmentCRF | SegmentSVM)
 
 
+def check_options(options: Mapping[str, object]) -> None:
+    """Raise if a fit is given features beside the sentences, which predictions would not have."""
+    for name in options:
+        if name.startswith(("segment_features", "edge_features")):
+            raise TypeError(
+                f"{name} must be left out: a tagger makes features of words itself, by what it has as features."
+            )
+
+
 def choose_inside(model: object, inside: str | None, prefer: str | None, *, have_entities: bool) -> str | None:
     """The scheme that a model has inside, as users say it; models of segments have one of their own."""
     if not has_segments(model):

@@ -15,7 +15,7 @@ from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
 from maxmargin.persist import register
 from maxmargin.sklearn_contract import unfitted
-from maxmargin.tagger.entity_scores import TaggingModel, choose_inside, has_segments
+from maxmargin.tagger.entity_scores import TaggingModel, check_options, choose_inside, has_segments
 from maxmargin.tagger.fitted_tagger import add_votes
 from maxmargin.tagger.preferences import check_preference, weigh_mistakes
 from maxmargin.tagger.sharded_fit import prepare_shards
@@ -226,6 +226,7 @@ class Tagger(ShownTagger):
         -------
         self
         """
+        check_options(options)
         if isinstance(X, Shards):
             chosen, shards = prepare_shards(self, X)
             held_out = chosen._read_held_out(chosen.features, X_dev, y_dev, None)
@@ -267,6 +268,7 @@ class Tagger(ShownTagger):
         """
         if not hasattr(self, "model_"):
             return self.fit(X, y, X_dev=X_dev, y_dev=y_dev, **options)
+        check_options(options)
         if self.first_ is not None:
             raise ValueError("partial_fit needs a tagger of one stage: two_stages must be False.")
         y = [*y] if isinstance(y, Iterator) else y

@@ -73,7 +73,9 @@ def test_features_of_segments_decide():
         model = SegmentCRF(C=100.0).fit(X, y, segment_features=given)
         assert model.predict(X, segment_features=given) == y
         assert model.score(X, y, segment_features=given) == 1.0
-        assert model.predict(X) != y
+        assert model.predict(X, segment_features=[[]] * 6) != y
+        with pytest.raises(ValueError, match="segment_features are missing, but the model was fitted with 1 feature"):
+            model.predict(X)
         sure = model.segment_probabilities(X, [[(0, 2, "a")]] * 6, segment_features=given)
         assert sure[0][0] > 0.9 > 0.1 > sure[1][0]
     assert SegmentCRF().fit(X, y, segment_features=named).segment_feature_names_in_.tolist() == ["together"]

@@ -75,6 +75,9 @@ def read_listed(
 ) -> ListedRows:
     """The segments of other sequences, with features as a model knows them: so many."""
     given = _read(X, segment_features, lengths)
+    if given is None and width > 0:
+        fitted_with = count_of(width, "feature")
+        raise ValueError(f"segment_features are missing, but the model was fitted with {fitted_with} of segments.")
     if given is None or not any(given.items):
         return list_nothing(lengths, width)
     if width == 0:

@@ -34,7 +34,7 @@ from maxmargin.wording import quote
 
 LISTED = (
     "features of whole segments, beside those of rows: for each sequence a list of (start, end, features), where "
-    "features are an array or an item by name. Segments that are not listed have none. Predictions take them, too"
+    "features are an array or an item by name. Segments that are not listed have none. Predictions then need them, too"
 )
 
 
