@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from copy import copy
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -29,7 +30,8 @@ class TaggerComponent:
     Parameters
     ----------
     tagger
-        A fitted tagger of words; None until the pipeline is read from disk.
+        A fitted tagger of words, or the file of one, which is read once it is needed, unless the pipeline, when read
+        from disk, brings another one; None if it does so in any case.
     overwrite
         Whether entities that are there go away.
     threshold
@@ -50,14 +52,23 @@ class TaggerComponent:
 
     def __init__(
         self,
-        tagger: Tagger | None = None,
+        tagger: Tagger | str | Path | None = None,
         *,
         overwrite: bool = True,
         threshold: float | None = None,
         batch_size: int = 100,
     ) -> None:
-        self.tagger = tagger if tagger is None else check_tagger(tagger)
+        self._tagger = tagger if tagger is None or isinstance(tagger, str | Path) else check_tagger(tagger)
         self.overwrite, self.threshold, self.batch_size = overwrite, threshold, batch_size
+
+    @property
+    def tagger(self) -> Tagger | None:
+        """The tagger, read from its file if that has not been done."""
+        if isinstance(self._tagger, str | Path):
+            if not Path(self._tagger).exists():
+                raise ValueError(f"model must be the file of a tagger, but there is no {str(self._tagger)!r}.")
+            self._tagger = check_tagger(load(self._tagger))
+        return self._tagger
 
     def __call__(self, doc: Doc) -> Doc:
         self._tag([doc])
@@ -70,20 +81,21 @@ class TaggerComponent:
             yield from docs
 
     def _tag(self, docs: list[Doc]) -> None:
-        if self.tagger is None:
+        tagger = self.tagger
+        if tagger is None:
             raise ValueError('The component has no tagger yet: nlp.add_pipe("maxmargin", config={"model": path}).')
         if self.threshold is not None:
-            self.tagger.set_params(threshold=self.threshold)
+            tagger = copy(tagger).set_params(threshold=self.threshold)
         sentences = [(k, tokens) for k, doc in enumerate(docs) for tokens in words_of_doc(doc)]
         corpus = Corpus([[token.text for token in tokens] for _, tokens in sentences], [k for k, _ in sentences])
         entities: list[list[Span]] = [[] for _ in docs]
-        for (k, tokens), found in zip(sentences, self.tagger.find_spans(corpus), strict=True):
+        for (k, tokens), found in zip(sentences, tagger.find_spans(corpus), strict=True):
             for start, end, type_, _ in found:
-                if self.tagger.scheme_ is None:
+                if tagger.scheme_ is None:
                     tokens[start].tag_ = type_
                 else:
                     entities[k].append(Span(docs[k], tokens[start].i, tokens[end - 1].i + 1, label=type_))
-        if self.tagger.scheme_ is not None:
+        if tagger.scheme_ is not None:
             for doc, spans in zip(docs, entities, strict=True):
                 self._set_entities(doc, spans)
 
@@ -106,7 +118,7 @@ class TaggerComponent:
         """Read the tagger from a folder, if there is one."""
         file = Path(path) / FILE
         if file.exists():
-            self.tagger = check_tagger(load(file))
+            self._tagger = check_tagger(load(file))
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -141,7 +153,4 @@ def make_component(
     nlp: Language, name: str, model: str | None, overwrite: bool, threshold: float | None, batch_size: int
 ) -> TaggerComponent:
     """Make the component of a pipeline: `model` is the file of a tagger, None if the pipeline brings it."""
-    if model is not None and not Path(model).exists():
-        raise ValueError(f"model must be the file of a tagger, but there is no {model!r}.")
-    tagger: Any = None if model is None else load(model)
-    return TaggerComponent(tagger, overwrite=overwrite, threshold=threshold, batch_size=batch_size)
+    return TaggerComponent(model, overwrite=overwrite, threshold=threshold, batch_size=batch_size)

@@ -3,6 +3,8 @@
 import doctest
 import importlib
 import json
+from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -43,8 +45,10 @@ def test_a_pipeline_finds_entities(model, interpreted_loops):
 
 def test_pipelines_on_disk_and_in_bytes(model, tmp_path, interpreted_loops):
     nlp = spacy.blank("en")
-    nlp.add_pipe("maxmargin", config={"model": model, "threshold": 0.2})
+    source = Path(copy(model, tmp_path / "original"))
+    nlp.add_pipe("maxmargin", config={"model": str(source), "threshold": 0.2})
     nlp.to_disk(tmp_path / "pipeline")
+    source.unlink()  # a pipeline on disk has all that it needs
     config = (tmp_path / "pipeline" / "config.cfg").read_text()
     assert "[components.maxmargin]" in config
     again = spacy.load(tmp_path / "pipeline")
@@ -63,6 +67,9 @@ def test_entities_that_are_there_stay_if_asked_for(model, interpreted_loops):
     assert entities(nlp(TEXT)) == [("Ann Lee", "PER"), ("Rome", "CITY")]
     nlp.get_pipe("maxmargin").threshold = 1
     assert entities(nlp(TEXT)) == [("Rome", "CITY")]
+    nlp.get_pipe("maxmargin").threshold = None
+    assert entities(nlp(TEXT)) == [("Ann Lee", "PER"), ("Rome", "CITY")]
+    assert nlp.get_pipe("maxmargin").tagger.threshold is None
 
 
 def test_parts_of_speech_are_tags(tmp_path, interpreted_loops):
@@ -73,8 +80,10 @@ def test_parts_of_speech_are_tags(tmp_path, interpreted_loops):
 
 
 def test_bad_models(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("maxmargin", config={"model": str(tmp_path / "none")})
     with pytest.raises(ValueError, match="there is no"):
-        spacy.blank("en").add_pipe("maxmargin", config={"model": str(tmp_path / "none")})
+        nlp(TEXT)
 
 
 def test_docbin(tmp_path):
