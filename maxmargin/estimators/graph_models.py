@@ -12,7 +12,7 @@ from maxmargin.drawings.image_drawings import MASKS
 from maxmargin.encode.graph_encoder import GraphEncoder
 from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
-from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood
+from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer, Trainer
 from maxmargin.parameters import parameter
@@ -191,3 +191,4 @@ class GraphCRF(RelaxableLikelihood, GraphModel):
     _trainer = RelaxableLikelihoodTrainer()
 
     log_likelihood = log_likelihood
+    sample = sample

@@ -9,7 +9,7 @@ from maxmargin.drawings.link_drawings import ALIGNMENTS
 from maxmargin.encode.links.alignment_encoder import AlignmentEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
-from maxmargin.estimators.foundation.predictions import log_likelihood
+from maxmargin.estimators.foundation.predictions import log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -123,3 +123,4 @@ class AlignmentCRF(Likelihood, AlignmentModel):
     _trainer = LikelihoodTrainer()
 
     log_likelihood = log_likelihood
+    sample = sample

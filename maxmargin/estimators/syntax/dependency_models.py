@@ -9,7 +9,7 @@ from maxmargin.drawings.arc_drawings import DEPENDENCIES
 from maxmargin.encode.sentences.dependency_encoder import DependencyEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
-from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
+from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -144,3 +144,4 @@ class DependencyCRF(Likelihood, DependencyModel):
     _trainer = LikelihoodTrainer()
 
     log_likelihood = log_likelihood
+    sample = sample

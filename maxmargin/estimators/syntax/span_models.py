@@ -11,7 +11,7 @@ from maxmargin.drawings.span_drawings import CONSTITUENTS
 from maxmargin.encode.sentences.span_encoder import SpanEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
-from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
+from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -128,3 +128,4 @@ class SpanCRF(Likelihood, SpanModel):
     _trainer = LikelihoodTrainer()
 
     log_likelihood = log_likelihood
+    sample = sample
