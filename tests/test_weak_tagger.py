@@ -75,6 +75,21 @@ def test_a_dictionary_is_annotation():
     assert {*tagger.classes_.tolist()} <= {"O", "B-PER", "B-LOC", "I-LOC"}
 
 
+def test_a_dictionary_and_the_probability_of_all_else():
+    """The tags that are likely include those that cannot follow each other."""
+    words = [[word for word, _ in sentence] for sentence in X]
+    tags = tag_names(words, {"PER": ["Ann"], "LOC": ["Rome", "New York"]}, outside=0.95)
+    tagger = small_tagger(model=ChainCRF(C=100)).fit(words, tags)
+    assert tagger.status_ is Status.OPTIMAL
+    assert tagger.certificate_.primal > 0
+    known = {(i, t): tag for i, row in enumerate(tags) for t, tag in enumerate(row) if isinstance(tag, str)}
+    found = tagger.predict(words)
+    assert all(found[i][t] == tag for (i, t), tag in known.items())
+    assert (
+        np.mean([tag == "O" for i, row in enumerate(found) for t, tag in enumerate(row) if (i, t) not in known]) > 0.9
+    )
+
+
 def test_the_share_is_saved(told, tmp_path):
     told.save(tmp_path / "a.model")
     loaded = maxmargin.load(tmp_path / "a.model")
@@ -98,6 +113,11 @@ def test_the_share_is_saved(told, tmp_path):
             Tagger(model=ChainCRF(label_share={"O": 0.99})),
             some_entities(),
             r"label_share\['O'\] must be between 0 and 0.\d+, by what is known of y, not 0.99",
+        ),
+        (
+            Tagger(entity_share=0.1),
+            [["B-PER", *[{"O": 0.9, "B-PER": 0.1}] * (len(tags) - 1)] for tags in Y],
+            "entity_share needs tags that are None, or in a set, but y has only known ones and probabilities, such as",
         ),
         (Tagger(model=ChainCRF(label_share=0.9)), Y, "label_share must be None or a dict of one label and its share"),
         (

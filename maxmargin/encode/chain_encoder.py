@@ -20,7 +20,7 @@ from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
 from maxmargin.encode.names.vocabulary import Vocabulary, learn_names
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
-from maxmargin.encode.partial.completions import complete_paths
+from maxmargin.encode.partial.completions import MeanPaths, complete_paths, mean_paths
 from maxmargin.encode.partial.cost_tables import read_transition_costs
 from maxmargin.encode.sentences.transition_rows import learn_transitions, read_transitions, with_constant
 from maxmargin.encode.sequences.transition_rules import (
@@ -235,15 +235,19 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
     def check_left(self, problem: ChainProblem | EdgeChainProblem, allowed: np.ndarray, name: str) -> None:
         complete_paths(allowed, self.penalty == 0, self.end_penalty == 0, all_true_outputs(problem).starts, name)
 
+    def mean_paths(self, problem: ChainProblem | EdgeChainProblem, shares: np.ndarray) -> MeanPaths:
+        """What is expected of labels with these probabilities, (N, L), where they keep to allowed transitions."""
+        return mean_paths(shares, self.penalty == 0, self.end_penalty == 0, all_true_outputs(problem).starts)
+
     def mean_parts(self, problem: ChainProblem | EdgeChainProblem, means: np.ndarray) -> Blocks:
-        blocks = []
+        blocks, paths, allowed = [], self.mean_paths(problem, means), self.penalty == 0
         for lo, hi in pairwise(all_true_outputs(problem).starts.tolist()):
-            before, after = means[lo : max(hi - 1, lo)], means[lo + 1 : hi]
+            before, after = paths.leaving[lo : max(hi - 1, lo)], paths.arriving[lo + 1 : hi]
             each = before[:, :, np.newaxis] * after[:, np.newaxis] if self.n_edge_features else None
-            transitions = before.T @ after if each is None else each
+            transitions = np.where(allowed, before.T @ after if each is None else each, 0)
             if self.few_transitions is not None:
-                transitions = transitions[self.penalty == 0]
-            blocks.append(np.append(means[lo:hi], transitions))
+                transitions = transitions[allowed]
+            blocks.append(np.append(paths.means[lo:hi], transitions))
         return as_blocks(blocks, self.dtype)
 
     def dual_shape(self, problem: ChainProblem | EdgeChainProblem) -> tuple[object, ...]:
@@ -274,7 +278,7 @@ def expect_labels(learned: Learned, known: Annotations, label_share: Mapping[obj
         raise ValueError("label_share needs labels in y that are not known.")
     is_open, _ = known.open_and_soft()
     allowed, starts = known.allowed & is_open[:, np.newaxis], all_true_outputs(problem).starts
-    what = known.classes == label, known.labels, known.means(), allowed
+    what = known.classes == label, known.labels, encoder.mean_paths(problem, known.means()).means, allowed
     expected, supervision = expect_share(share, *what, starts, encoder.dtype, f"label_share[{label!r}]")
     consistent = encoder.supervised(weak.consistent, supervision)
     return learned._replace(weak=weak._replace(consistent=consistent, share=expected))

@@ -79,6 +79,11 @@ def check_entity_share(share: float, y: Sequence[Sequence[object]]) -> None:
     """Raise unless a share of tokens may be part of entities, by the tags that are known."""
     check_share("entity_share", share)
     tags = [tag for row in y for tag in row]
+    if any(isinstance(tag, Mapping) for tag in tags) and not any(isinstance(tag, (set, frozenset)) for tag in tags):
+        raise ValueError(
+            "entity_share needs tags that are None, or in a set, but y has only known ones and probabilities, such as "
+            "those of tag_names(outside=), which tell how many entities are expected already."
+        )
     least = sum(isinstance(tag, str) and tag != OUTSIDE for tag in tags) / len(tags)
     most = 1 - tags.count(OUTSIDE) / len(tags)
     if not least < share < most:

@@ -1,12 +1,14 @@
 """Constraints of chains: labellings that break the rules of a scheme have no share in training and predictions."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 from maxmargin import ChainCRF, ChainSVM
+from maxmargin import problem as generics
+from maxmargin.encode.partial.completions import mean_paths
 from maxmargin.text import check_tags, convert_tags
 from tests import naive
 
@@ -117,6 +119,7 @@ def test_a_model_without_tags_for_a_length():
             r"maxmargin.text.convert_tags\(y, 'IOB2'\) repairs tags, as conlleval reads them.",
         ),
         ("bio", [["I-X", "I-X"]], r"y\[0\] begins with 'I-X', which IOB2 forbids. maxmargin.*"),
+        ("bio", [["O", None], ["I-X", "I-X"]], r"y\[1\] begins with 'I-X', which IOB2 forbids. maxmargin.*"),
         ("bilou", [["O", "B-X"]], r"y\[0\] ends with 'B-X', which BILOU forbids. maxmargin.*"),
         ("auto", [["B-X", "O"], ["O", "I-X"]], r"y breaks the rules of IOB2, .*"),
         ("auto", [["N", "V"]], r"y\[0\] has 'N' at position 0, but tags are O, .*"),
@@ -127,3 +130,71 @@ def test_a_model_without_tags_for_a_length():
 def test_tags_that_break_rules(constraints, y, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         ChainSVM(constraints=constraints).fit([np.eye(2)] * len(y), y)
+
+
+SOFT = [
+    [{"O": 0.5, "I-X": 0.3, "B-X": 0.2}, {"O": 0.6, "I-X": 0.4}, {"I-X": 0.7, "B-X": 0.3}, "O"],
+    ["O", "B-X", {"O": 0.5, "I-X": 0.5}, "O"],
+    ["B-X", {"O": 0.5, "I-X": 0.5}, "I-X", {"O": 0.9, "I-X": 0.1}],
+    ["O", "O", {"O": 0.5, "I-X": 0.5}],  # where only one of them can be
+    ["B-X", "I-X", "I-X"],
+]
+MANY = [(f"B-{k}", f"I-{k}") for k in range(32)]
+RULES = {
+    "first order": {},
+    "few transitions": {"allowed_transitions": {*product(("O", "B-X", "I-X"), repeat=2), *MANY}},
+    "second order": {"order": 2},
+    "edge features": {"edge_features": True},
+}
+
+
+INSIDE = {"I-X": 0.5, "I-Y": 0.5}
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_soft_labels_are_expected_of_valid_labellings(rules):
+    """Their mean parts are those of independent labels, given that they are valid, by enumeration."""
+    options = {"constraints": "bio", **RULES[rules]}
+    known = [*SOFT, *map(list, MANY)] if rules == "few transitions" else SOFT
+    rows = [np.eye(4)[: len(labels)] for labels in known]
+    given = {"edge_features": [x[1:] for x in rows]} if options.pop("edge_features", False) else {}
+    model = ChainCRF(dtype="float64", **options)
+    encoder, problem, weak = model._learn(rows, known, **given)
+    assert (encoder.few_transitions is None) == (rules != "few transitions")
+    names = encoder.classes.tolist()
+    for i, sequence in enumerate(SOFT):
+        tables = [label if isinstance(label, dict) else {label: 1.0} for label in sequence]
+        expected, total = np.zeros(generics.part_sizes(problem)[i]), 0.0
+        for labels in product(*tables):
+            if is_valid(labels, "IOB2"):
+                share = np.prod([table[label] for table, label in zip(tables, labels, strict=True)])
+                output = np.array([names.index(label) for label in labels], np.int32)
+                generics.add_output(problem, i, output, share, expected)
+                total += share
+        found = weak.target.values[weak.target.starts[i] : weak.target.starts[i + 1]]
+        assert np.allclose(found, expected / total, atol=1e-12)
+    assert model.fit(rows, known, **given).certificate_.primal > 0
+
+
+@pytest.mark.parametrize(
+    ("labels", "position"),
+    [([INSIDE, "O"], 0), (["B-X", "O", INSIDE], 2), ([{"O": 0.5, "B-Y": 0.5}, {"I-X": 1.0}], 1)],
+)
+def test_soft_labels_of_which_none_is_valid(labels, position):
+    y = [["B-X", "I-X"], ["O", {"O": 0.5, "B-X": 0.5}], labels, ["B-Y", "I-Y"]]
+    with pytest.raises(ValueError, match=rf"^y\[2\] leaves no labelling: no label at position {position} keeps to"):
+        ChainCRF(constraints="bio").fit([np.eye(3)[: len(row)] for row in y], y)
+
+
+def test_probabilities_that_are_too_small_together():
+    may_follow, may_end = np.eye(2, dtype=bool), np.ones((2, 2), bool)
+    with pytest.raises(ValueError, match=r"^y\[1\] leaves no labelling: no label at position 0 .* before the labels"):
+        mean_paths(np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]), may_follow, may_end, np.array([0, 1, 3]))
+
+
+def test_expected_shares_count_soft_labels_of_valid_labellings():
+    """The second of two tokens is an O for certain, as nothing begins the I-X."""
+    y = [["O", {"O": 0.5, "I-X": 0.5}], ["B-X", None]]
+    learned = ChainCRF(constraints="bio", label_share={"O": 0.75})._learn([np.eye(2)] * 2, y)
+    assert learned.problem.supervision.labels[3] != 2  # the completion, which is no O
+    assert learned.weak.share.expected.tolist() == [1.5 - 2, 1.5 - 0]

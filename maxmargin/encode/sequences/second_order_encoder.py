@@ -70,15 +70,16 @@ class SecondOrderEncoder(ChainEncoder):
         return problem._replace(base=super().supervised(problem.base, supervision))
 
     def mean_parts(self, problem: Any, means: np.ndarray) -> Blocks:
-        parts = super().mean_parts(problem, means)
+        parts, (_, leaving, through, arriving) = super().mean_parts(problem, means), self.mean_paths(problem, means)
         first, second, third = self.labels_in_trigrams
+        is_allowed = (self.penalty[first, second] == 0) & (self.penalty[second, third] == 0)
         blocks = []
         for (lo, hi), of_chain in zip(
             pairwise(all_true_outputs(problem).starts.tolist()), np.split(parts.values, parts.starts[1:-1]), strict=True
         ):
-            rows = means[lo:hi]
-            found = rows[:-2, first] * rows[1:-1, second] * rows[2:, third]
-            blocks.append(np.append(of_chain, found.sum(axis=0)))
+            begins, goes_on, ends = leaving[lo:hi], through[lo:hi], arriving[lo:hi]
+            found = begins[:-2, first] * goes_on[1:-1, second] * ends[2:, third]
+            blocks.append(np.append(of_chain, np.where(is_allowed, found.sum(axis=0), 0)))
         return as_blocks(blocks, self.dtype)
 
     def names(self, w: np.ndarray) -> Bunch:

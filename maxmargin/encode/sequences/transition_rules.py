@@ -52,8 +52,9 @@ def scheme_penalties(
         return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
     sequences = np.split(classes[known.labels], starts[1:-1])
     if known.allowed is not None:
-        sequences = [tags for tags, is_weak in zip(sequences, known.is_weak(starts), strict=True) if not is_weak]
-        if constraints == "auto" and not sequences:
+        is_weak = known.is_weak(starts)
+        sequences = [tags[:0] if weak else tags for tags, weak in zip(sequences, is_weak, strict=True)]
+        if constraints == "auto" and is_weak.all():
             raise ValueError('constraints="auto" needs a sequence in y whose labels are all known: name the scheme.')
         read_tags([[tag] for tag in classes.tolist()], "classes")
     tagging = read_tags(sequences)
