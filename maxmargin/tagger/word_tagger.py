@@ -18,7 +18,7 @@ from maxmargin.sklearn_contract import unfitted
 from maxmargin.tagger.entity_scores import TaggingModel, check_options, choose_inside, has_segments
 from maxmargin.tagger.fitted_tagger import add_votes
 from maxmargin.tagger.preferences import check_preference, weigh_mistakes
-from maxmargin.tagger.sharded_fit import prepare_shards
+from maxmargin.tagger.sharded_fit import fit_shards
 from maxmargin.tagger.shown_tagger import ShownTagger
 from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import mend_in_scheme
@@ -228,10 +228,7 @@ class Tagger(ShownTagger):
         """
         check_options(options)
         if isinstance(X, Shards):
-            chosen, shards = prepare_shards(self, X)
-            held_out = chosen._read_held_out(chosen.features, X_dev, y_dev, None)
-            chosen.model.fit(shards, y, **held_out, **options)
-            return self.complete(chosen.features, chosen.model, chosen.scheme, chosen.inside)
+            return fit_shards(self, X, X_dev, y_dev, y=y, **options)
         if y is None:
             raise TypeError("y must hold the tags of X, but it is None.")
         y = [*y] if isinstance(y, Iterator) else y

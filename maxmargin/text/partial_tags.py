@@ -37,8 +37,10 @@ def tags_in(y: LabelSequences) -> set[Any]:
     return found
 
 
-def outside_where_partial(y: LabelSequences) -> list[list[object]]:
+def outside_where_partial(y: LabelSequences) -> LabelSequences:
     """The tags that are known, and O in place of others."""
+    if not have_partial(y):
+        return y
     return [[OUTSIDE if is_partial(tag) else tag for tag in tags] for tags in sequences_of(y, "y")]
 
 

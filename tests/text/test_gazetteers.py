@@ -5,8 +5,9 @@ import warnings
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from maxmargin import ChainSVM, Tagger
+from maxmargin import ChainSVM, Shards, Tagger
 from maxmargin.metrics import entity_recall
+from maxmargin.tagger.sharded_fit import prepare_shards
 from maxmargin.text import WindowFeatures, find_entities, read_document
 from maxmargin.text.token_features.gazetteers import Gazetteers
 
@@ -48,6 +49,22 @@ def test_pipelines_and_taggers_train_on_it():
     for names in (pipeline[-1].feature_names_in_, tagger.model_.feature_names_in_):
         assert "PER=inside" in names  # of Bo Li
     assert tagger.features_.cross_fit_ == ["PER"]
+
+
+def test_lists_are_judged_by_all_shards():
+    def fit(*data, **held_out):
+        model = ChainSVM(max_passes=1, random_state=0)
+        return Tagger(features=WindowFeatures(gazetteers=lists, window=0), model=model).fit(*data, **held_out)
+
+    lists, shards = {"PER": NAMES, "city": ["Name7", "Rome"]}, Shards.cut(X[::-1], Y, n_shards=4)
+    whole, parted = fit(X[::-1], Y), fit(shards)
+    assert parted.features_.cross_fit_ == ["PER"]
+    assert parted.model_.feature_names_in_.tolist() == whole.model_.feature_names_in_.tolist()
+    (_, shards, _) = prepare_shards(Tagger(features=WindowFeatures(gazetteers=lists)), shards)
+    assert [found(shard.X, "PER") for shard in shards] == [[[3, 4]] * (N // 4)] * 4
+    lists = {"PER": [*NAMES, *(f"other{i}" for i in range(N))]}
+    with pytest.warns(UserWarning, match="The list 'PER' has 100% of the entities to train on"):
+        fit(Shards.cut(X, Y, n_shards=4), X_dev=[["Mr", f"Nobody{i}", "met"] for i in range(N)], y_dev=[Y[0][:3]] * N)
 
 
 def test_lists_that_hold_more_are_warned_of():

@@ -13,7 +13,7 @@ from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import LabelSequences, find_entities
 from maxmargin.text.token_features.tokens import Titles
 
-Tagged = tuple[Sequence[Sequence[str]], LabelSequences]  # words and tags of sentences
+Tagged = tuple[Iterable[Sequence[str]], LabelSequences]  # words and tags of sentences
 
 FOLDS = 10  # parts of the training data, each of which knows lists made of it by what the others have
 LEAST = 20  # names of a list that can be told to be made of training data
@@ -75,14 +75,16 @@ class Gazetteers:
                     return end, titles
         return start + 1, ()
 
-    def cross_fit(self, sentences: Sequence[Sequence[str]], y: LabelSequences) -> tuple[list[str], Sequence[Titles]]:
-        """The lists that are made of the entities of y, and for each sentence the titles that other parts of y leave.
+    def cross_fit(
+        self, sentences: Iterable[Sequence[str]], y: LabelSequences, n: int
+    ) -> tuple[list[str], Sequence[Titles]]:
+        """The lists that are made of the entities in y, and for each of n sentences the titles that other parts leave.
 
         Such a list knows every entity of the sentences it is made of, but not those of others: a model that is trained
         on it learns that what is not in the list is no entity. So a name of these lists counts in a tenth of the
         sentences only if it is an entity in another tenth, too.
         """
-        fold = [i * FOLDS // len(sentences) for i in range(len(sentences))]
+        fold = [i * FOLDS // n for i in range(n)]
         folds: dict[str, set[int]] = {}  # which have a name as an entity
         for i, name in entity_names(sentences, y, self.name_of):
             folds.setdefault(name, set()).add(fold[i])
@@ -115,7 +117,7 @@ class Gazetteers:
 
 
 def entity_names(
-    sentences: Sequence[Sequence[str]], y: LabelSequences, name_of: Callable[[Iterable[str]], str]
+    sentences: Iterable[Sequence[str]], y: LabelSequences, name_of: Callable[[Iterable[str]], str]
 ) -> Iterator[tuple[int, str]]:
     """The entities of sentences, by number and name; none, where tags spell none."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, Protocol, Self
 
-from maxmargin.text.partial_tags import have_partial, outside_where_partial
+from maxmargin.text.partial_tags import outside_where_partial
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 
@@ -22,7 +22,7 @@ class Transformer(Protocol):
 
 def fit_transform(features: Transformer, X: Sentences, y: LabelSequences) -> Any:
     """The features of the sentences to train on, which may differ from those of `transform`."""
-    y = outside_where_partial(y) if have_partial(y) else y  # what transformers know of tags are strings
+    y = outside_where_partial(y)  # what transformers know of tags are strings
     if hasattr(features, "fit_transform"):
         return features.fit_transform(X, y)
     return features.fit(X, y).transform(X)

@@ -125,12 +125,20 @@ class WindowFeatures(WindowOptions):
         -------
         as `transform`
         """
-        rows = self.fit(X, y).transform(X)
+        X = as_sentences(X)
+        titles = self.fit(X, y).cross_fit(X, y, len(X))
+        return self.transform(X).with_titles(titles)
+
+    def cross_fit(self, X: Sentences, y: LabelSequences | None, n: int) -> Sequence[Titles] | None:
+        """Learn which lists are made of the entities in y; the titles of names in each sentence, if that changes any.
+
+        The n sentences are read one after the other: they may be those of all shards.
+        """
         self.cross_fit_: list[str] = []
         if y is None or not self.gazetteers:
-            return rows
-        self.cross_fit_, titles = self.gazetteers_.cross_fit(split_words(rows.sentences), y)
-        return Windows(rows.extractor, rows.sentences, titles if self.cross_fit_ else None, rows.spellings)
+            return None
+        self.cross_fit_, titles = self.gazetteers_.cross_fit(split_words(X), y, n)
+        return titles if self.cross_fit_ else None
 
     def leaks(self, X: Sentences, y: LabelSequences, X_dev: Sentences, y_dev: LabelSequences) -> list[str]:
         """What there is to say of lists that know far more entities of y than of held-out sentences."""
@@ -160,7 +168,7 @@ class WindowFeatures(WindowOptions):
                 else Gazetteers(self.gazetteers or {}, loose=self.loose_names)
             )
             extractor = self._extractor = Extractor(self.sources, options, gazetteers)
-        spellings = spellings_of(split_words(X), document_sizes(X)) if self.elsewhere else None
+        spellings = spellings_of([*split_words(X)], document_sizes(X)) if self.elsewhere else None
         return Windows(extractor, X, spellings=spellings)  # with what it remembers of words
 
 
@@ -172,9 +180,9 @@ def remake(**options: Any) -> WindowFeatures:
 register(WindowFeatures, make=remake)
 
 
-def split_words(sentences: Sentences) -> list[list[str]]:
+def split_words(sentences: Sentences) -> Iterator[list[str]]:
     """The words of sentences, without their tags."""
-    return [split_tokens(sentence, i).words for i, sentence in enumerate(sentences)]
+    return (split_tokens(sentence, i).words for i, sentence in enumerate(sentences))
 
 
 class Windows(Sequence):
@@ -190,6 +198,10 @@ class Windows(Sequence):
         self.extractor, self.sentences = extractor, sentences
         self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
         self.spellings = spellings  # of words in the document of each sentence
+
+    def with_titles(self, titles: Sequence[Titles] | None) -> Windows:
+        """The same with titles of names, for each sentence, in place of those of the gazetteers; None is these."""
+        return Windows(self.extractor, self.sentences, titles, self.spellings)
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -229,7 +241,10 @@ class Windows(Sequence):
         vectors, options = self.extractor.options["vectors"], self.extractor.options
         if vectors is None:
             return None
-        sentences, shifts = split_words(self.sentences), range(-options["vector_window"], options["vector_window"] + 1)
+        sentences, shifts = (
+            [*split_words(self.sentences)],
+            range(-options["vector_window"], options["vector_window"] + 1),
+        )
         numbers: dict[str, int] = {}
         codes = np.array([numbers.setdefault(word, len(numbers)) for words in sentences for word in words], np.int32)
         table, rows = vectors.find([*numbers])
