@@ -288,7 +288,7 @@ def is_parser(model: object) -> bool:
     return isinstance(steps[-1][1], DependencyModel)
 
 
-def same_tokens(document: Document, tagger: Tagger | LightTagger) -> None:
+def same_tokens(document: Document, tagger: Tagger | LightTagger, name: str = "the tagger") -> None:
     """Raise unless the tokens of a document have as many parts as those that a tagger was trained on."""
     from maxmargin.wording import count_of
 
@@ -298,7 +298,7 @@ def same_tokens(document: Document, tagger: Tagger | LightTagger) -> None:
     wanted, found = (len(value) if isinstance(value, tuple) else 1 for value in (layout.x, token))
     if found != wanted:
         raise ValueError(
-            f"{document.where(0)}: tokens have {count_of(found, 'column')}, but the tagger was trained on {wanted}."
+            f"{document.where(0)}: tokens have {count_of(found, 'column')}, but {name} was trained on {wanted}."
         )
 
 

@@ -12,8 +12,8 @@ from maxmargin.inspection import Explanation
 from maxmargin.report.entity_errors import RIGHT, Judged, judge_entities
 from maxmargin.text.document_tags import word_of
 from maxmargin.text.entity_chances import ScoredEntity
-from maxmargin.text.mending import mend_tags
-from maxmargin.text.schemes import find_entities
+from maxmargin.text.mending import mend_tags, spells_entities
+from maxmargin.text.schemes import convert_tags, find_entities
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.windows import Sentences
 from maxmargin.trace import Trace
@@ -73,6 +73,19 @@ def tag_sentences(tagger: ReportedTagger, X: Sequence[Iterable[Token]], y: Seque
         pairs = zip(find_entities(y), find_entities(predicted), strict=True)
         judged = [[*judge_entities(*pair)] for pair in pairs]
     return Tagged(X, y, predicted, tagger.predict_marginals(X), classes, judged)
+
+
+def predict_alike(title: str, other: ReportedTagger, tagger: ReportedTagger, tagged: Tagged) -> list[list[Any]]:
+    """The tags of another tagger, in the scheme of the first one; raises where only one of them finds entities."""
+    predicted = other.predict(tagged.X)
+    if tagger.scheme_ is None:
+        if other.scheme_ is not None and not spells_entities(tagged.y):
+            raise ValueError(f"others[{title!r}] must not find entities, as the tags of y spell none.")
+        return predicted
+    try:
+        return convert_tags(predicted, tagger.scheme_)
+    except ValueError as error:
+        raise ValueError(f"others[{title!r}] must find entities, but its tags spell none.") from error
 
 
 def choose_sentences(tagged: Tagged) -> tuple[list[int], int]:

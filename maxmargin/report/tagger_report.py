@@ -24,6 +24,7 @@ from maxmargin.report.tagged_sentences import (
     can_explain,
     choose_sentences,
     describe_sentences,
+    predict_alike,
     tag_sentences,
 )
 from maxmargin.text.data_health import check_data
@@ -61,7 +62,9 @@ def report_tagger(
         What made it, to be told.
     """
     tagged = None if test is None or not any(map(len, test[0])) else tag_sentences(tagger, *test)
-    compared = {} if tagged is None else {title: other.predict(tagged.X) for title, other in (others or {}).items()}
+    compared = {}
+    if tagged is not None:
+        compared = {title: predict_alike(title, other, tagger, tagged) for title, other in (others or {}).items()}
     facts: list[tuple[str, object]] = [
         ("tags", f"{len(tagger.classes_):,}" + (f", {tagger.scheme_}" if tagger.scheme_ else ""))
     ]

@@ -17,7 +17,7 @@ from maxmargin.inspection import Contribution, Explanation, strongest_features
 from maxmargin.metrics import bootstrap, compare_taggings, entity_curve, entity_report, reliability
 from maxmargin.report.entity_errors import ALL, RIGHT, count_errors, judge_entities
 from maxmargin.report.tagged_sentences import MOST_EXPLAINED, reasons
-from maxmargin.text import Corpus, check_data, convert_tags
+from maxmargin.text import Corpus, Layout, check_data, convert_tags
 from maxmargin.text.schemes import Entity
 from tests.cli.conftest import input_error, run
 from tests.pages import Elements, check_page
@@ -245,6 +245,31 @@ def test_what_cannot_be_reported(tagger, tmp_path):
     with pytest.raises(ValueError, match=r"y\[0\] has 'NOUN' at position 1, but tags are O, or one of B, I"):
         tagger.report(tmp_path / "a.html", [["a", "b"]], [["O", "NOUN"]])
     assert not [*tmp_path.iterdir()]
+
+
+def test_taggers_of_other_schemes_are_compared_by_their_entities(tagger, tmp_path):
+    bilou = Tagger(scheme="BILOU").fit(X[:12], Y[:12])
+    tagger.report(tmp_path / "a.html", X[:12], Y[:12], others={"bilou": bilou})
+    text = (tmp_path / "a.html").read_text()
+    mine, its = tagger.predict(X[:12]), convert_tags(bilou.predict(X[:12]), "IOB2")
+    pairs = [[(a == y, b == y) for y, a, b in zip(*rows, strict=True)] for rows in zip(Y[:12], mine, its, strict=True)]
+    alone = [str(sum(row.count(pair) for row in pairs)) for pair in ((True, False), (False, True))]
+    assert Elements(text).row("bilou")[-2:] == alone
+    assert all(sentence["o"] == [its[sentence["i"]]] for sentence in json.loads(Elements(text).scripts[0])["sentences"])
+    parts = Tagger().fit([["a", "b"]], [["X", "Y"]])
+    with pytest.raises(ValueError, match=r"others\['parts'\] must find entities, but its tags spell none"):
+        tagger.report(tmp_path / "b.html", X, Y, others={"parts": parts})
+    with pytest.raises(ValueError, match=r"others\['names'\] must not find entities, as the tags of y spell none"):
+        parts.report(tmp_path / "b.html", [["a", "b"]], [["X", "Y"]], others={"names": tagger})
+    assert not (tmp_path / "b.html").exists()
+
+
+def test_other_taggers_of_other_columns(tagger, tmp_path):
+    tagger.set_params(layout=None).save(tmp_path / "a.model")
+    Tagger(layout=Layout(x=(0, 1))).fit([[("a", "N")]], [["O"]]).save(tmp_path / "b.model")
+    (tmp_path / "test.txt").write_text("Ann B-PER\nran O\n")
+    command = "report", tmp_path / "a.model", tmp_path / "test.txt", tmp_path / "b.model", "-o", tmp_path / "c.html"
+    assert "tokens have 1 column, but b.model was trained on 2" in input_error(*command)
 
 
 def test_the_command(tagger, tmp_path):

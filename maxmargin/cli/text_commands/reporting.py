@@ -24,7 +24,8 @@ def run_report(
         if paths:
             document = read_files(paths, tagger.layout, format=format, encoding=encoding)
             check_tags_known(document)
-            same_tokens(document, tagger)
+            for who, one in {"the tagger": tagger, **others}.items():
+                same_tokens(document, one, who)
             true_tags(document, tagger)  # which tells of lines that are wrong
             parts[name] = document.X, document.y or []
     X, y = parts.get("test", (None, None))
