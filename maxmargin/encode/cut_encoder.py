@@ -16,6 +16,7 @@ from maxmargin.encode.inputs.example_checks import check_examples, flatten_weigh
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.encode.partial.annotations import price_annotations
+from maxmargin.encode.partial.cost_tables import check_one_cost, read_node_costs
 from maxmargin.encode.partial.image_labels import agree_with_images, learn_covered, learn_image_labels
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
@@ -56,6 +57,7 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         class_weight: object,
         loss: object = None,
         node_weight: object = None,
+        node_cost: object = None,
         former: GraphCutEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
@@ -71,7 +73,11 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         is_balanced = isinstance(class_weight, str) and not in_portions()
         by_class = images.counts(scales, needs_all=is_balanced or known.allowed is None)
         costs = label_costs(cost, classes, by_class, class_weight)
-        if known.allowed is None:
+        if node_cost is not None:
+            check_one_cost(class_weight)
+            table = read_node_costs(node_cost, known, nodes.starts, "graph")
+            supervision = supervise(labels, table, scales, dtype, np.arange(len(table)))
+        elif known.allowed is None:
             supervision = supervise_evenly(labels, weights * costs[labels, 1 - labels], 2, dtype)
         else:
             rows, annotation = price_annotations(known, costs)

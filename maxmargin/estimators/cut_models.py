@@ -15,7 +15,7 @@ from maxmargin.estimators.foundation.arguments import MaxMargin, Precision
 from maxmargin.estimators.foundation.fit_options import Weights, estimator
 from maxmargin.estimators.foundation.predictions import Unavailable
 from maxmargin.estimators.foundation.structured_model import StructuredModel
-from maxmargin.estimators.graph_models import GraphData, score_nodes
+from maxmargin.estimators.graph_models import NodeData, score_nodes
 from maxmargin.parameters import parameter
 
 
@@ -76,7 +76,7 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
     predict_marginals = Unavailable("sums over all labellings of a graph are out of reach")
     score = score_nodes
 
-    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[GraphData]) -> Self:
+    def fit(self, X: object, y: object = None, sample_weight: Weights = None, **options: Unpack[NodeData]) -> Self:
         """Train on labelled graphs.
 
         Parameters

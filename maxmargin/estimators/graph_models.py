@@ -19,8 +19,8 @@ from maxmargin.parameters import parameter
 from maxmargin.problem import AnyProblem, max_marginals
 
 
-class GraphData(FitOptions, total=False):
-    """What graphs can come with in training."""
+class NodeData(FitOptions, total=False):
+    """What the nodes of graphs can come with in training."""
 
     node_weight: Annotated[
         object,
@@ -32,12 +32,17 @@ class GraphData(FitOptions, total=False):
         "list of (V_i, L) costs of each label at each node, in the order of `classes_`, in place of `cost`; zero for "
         "what agrees with y",
     ]
+    node_weight_dev: Annotated[object, "the weights of held-out nodes in their score"]
+
+
+class GraphData(NodeData, total=False):
+    """What graphs can come with in training."""
+
     edge_cost: Annotated[
         object,
         "list of (E_i, L, L) costs of the labels of the two nodes of each edge, besides those of nodes; zero for what "
         "agrees with y",
     ]
-    node_weight_dev: Annotated[object, "the same of held-out nodes in their score"]
 
 
 def score_nodes(

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from maxmargin import ChainCRF, ChainSVM, Graph, GraphCRF, GraphSVM, Tree, TreeSVM
+from maxmargin import ChainCRF, ChainSVM, Graph, GraphCRF, GraphCutSVM, GraphSVM, Tree, TreeSVM
 from maxmargin.inference import costs_of
 from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import all_true_outputs, augment, part_sizes, score_output
@@ -38,7 +38,7 @@ def check_costs(model, X, y, expected, **data):
     for i, size in enumerate(np.diff(all_true_outputs(problem).starts)):
         theta = np.zeros(part_sizes(problem)[i], problem_dtype(problem))
         augment(problem, i, theta)
-        for row in itertools.product(range(3), repeat=size):
+        for row in itertools.product(range(len(encoder.classes)), repeat=size):
             output = np.array(row, np.int32)
             labels = encoder.decode(problem, i, output[np.newaxis])[0]
             assert np.isclose(score_output(problem, i, theta, output), expected(i, labels), atol=1e-5)
@@ -80,6 +80,23 @@ def test_costs_of_nodes_and_edges(make):
         model.fit(X, Y, edge_cost=nodes)
     with pytest.raises(ValueError, match=r"class_weight weighs the costs of labels, which node_cost replaces"):
         type(model)(class_weight="balanced").fit(X, Y, node_cost=nodes)
+
+
+def test_costs_of_nodes_of_cuts():
+    X, y = [*zip(ROWS, EDGES, strict=True)], [[0, 1, None], [1, 0], [1]]
+    nodes = [np.array([[0, 2], [5, 0], [0, 0]]), np.array([[1, 0], [0, 0.5]]), np.array([[3, 0]])]
+    weight = [np.arange(1.0, len(labels) + 1) for labels in y]
+    model, data = GraphCutSVM(random_state=0, max_passes=3), {"node_cost": nodes, "node_weight": weight}
+    check_costs(model, X, y, lambda i, labels: weight[i] @ nodes[i][np.arange(len(labels)), labels], **data)
+    assert model.fit(X, y, **data).certificate_.gap >= 0
+    with pytest.raises(
+        ValueError, match=r"node_cost\[1\] must be zero for labels that agree with y, but is 1 for 0 at"
+    ):
+        model.fit(X, [y[0], [0, 0], [1]], node_cost=nodes)
+    with pytest.raises(ValueError, match=r"class_weight weighs the costs of labels, which node_cost replaces"):
+        GraphCutSVM(class_weight="balanced").fit(X, y, node_cost=nodes)
+    with pytest.raises(TypeError, match="edge_cost"):
+        model.fit(X, y, edge_cost=nodes)
 
 
 def test_costs_of_graphs_with_types():
