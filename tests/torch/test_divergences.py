@@ -6,7 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
 from maxmargin.torch import Candidates, Chains, GraphCuts, cross_entropy, entropy, kl_divergence
-from tests.torch.test_losses import CASES
+from tests.torch.test_losses import CASES, as_tuple
 
 SUMS = {name: case for name, case in CASES.items() if case.has_sums}
 
@@ -24,7 +24,7 @@ def others(case):
 
 def logarithms(case, tensors, i):
     """The log-probabilities of all outputs of example i."""
-    scores = torch.stack([case.score(tensors, i, tuple(map(int, y))) for y in case.outputs(i)])
+    scores = torch.stack([case.score(tensors, i, as_tuple(y)) for y in case.outputs(i)])
     return torch.log_softmax(scores.detach(), 0)
 
 

@@ -50,6 +50,11 @@ CASES = {
         (features(2, 2, 3, 3), [[2, 3], [1, 2]], True),
     ),
     "dependencies": (DependencyHead(3), torch.tensor([[2, 0], [0, -1]]), (features(2, 2, 3, 3), [2, 1])),
+    "labelled dependencies": (
+        DependencyHead(3, 2),
+        torch.tensor([[[2, 1], [0, 0]], [[0, 1], [-1, -1]]]),
+        (features(2, 2, 3, 3), [2, 1]),
+    ),
     "spans": (SpanHead(3, 2), TREES_OF_SPANS, (features(2, 2, 3, 3), [2, 1])),
     "segments": (SegmentHead(3, 2, 2), STATES, (features(3, 4, 3), LENGTHS)),
     "segments as wholes": (SegmentHead(3, 2, 3, 2), STATES, (features(3, 4, 3), LENGTHS, features(3, 4, 3, 2))),
@@ -68,7 +73,7 @@ def case(request):
 @pytest.mark.parametrize(
     "make", [lambda **kind: ChainHead(3, 2, **kind), lambda **kind: TreeHead(3, 2, **kind),
              lambda **kind: CandidateHead(3, **kind), lambda **kind: GraphCutHead(3, **kind),
-             lambda **kind: MatchingHead(3, **kind), lambda **kind: DependencyHead(3, **kind),
+             lambda **kind: MatchingHead(3, **kind), lambda **kind: DependencyHead(3, 2, **kind),
              lambda **kind: AlignmentHead(3, **kind), lambda **kind: SpanHead(3, 2, **kind),
              lambda **kind: SegmentHead(3, 2, 4, 5, **kind)],
 )  # fmt: skip

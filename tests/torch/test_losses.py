@@ -71,10 +71,14 @@ class Case:
 
     def table(self, i):
         """All outputs of example i, their scores and what they cost."""
-        outputs = [tuple(map(int, y)) for y in self.outputs(i)]
-        truth = tuple(int(v) for v in np.atleast_1d(self.y[i])[: len(outputs[0])])
+        outputs = [as_tuple(y) for y in self.outputs(i)]
+        truth = as_tuple(np.atleast_1d(self.y[i])[: len(outputs[0])])
         scores = torch.stack([self.score(self.tensors, i, y) for y in outputs])
         return outputs, scores, torch.tensor([float(self.cost(truth, y)) for y in outputs]), outputs.index(truth)
+
+
+def as_tuple(y):
+    return tuple(row if np.ndim(row) == 0 else as_tuple(row) for row in np.asarray(y).tolist())
 
 
 def wrong(truth, y):
@@ -190,6 +194,17 @@ def arc_score(tensors, i, y):
     return sum(tensors[0][i, m, h] for m, h in enumerate(y))
 
 
+LABELLED_TREES = torch.stack([TREES, LABELS], dim=-1)
+
+
+def labelled_trees(i, **rules):
+    return (np.stack(np.divmod(y, 2), axis=1) for y in dependency_trees(LENGTHS[i], n_labels=2, **rules))
+
+
+def labelled_arc_score(tensors, i, y):
+    return sum(tensors[0][i, m, head, label] for m, (head, label) in enumerate(y))
+
+
 STATES = torch.tensor([[0, 2, 1], [1, 9, 9], [1, 3, 9]])  # of two labels, segments of up to two rows
 
 
@@ -283,6 +298,14 @@ CASES = {
     "dependencies that cross": Case(
         lambda scores: Dependencies(scores, LENGTHS, projective=False, single_root=False),
         (random(3, 3, 4),), TREES, lambda i: dependency_trees(LENGTHS[i], single_root=False), arc_score, wrong,
+    ),
+    "labelled dependencies": Case(
+        lambda scores: Dependencies(scores, LENGTHS), (random(3, 3, 4, 2),), LABELLED_TREES,
+        lambda i: labelled_trees(i, projective=True), labelled_arc_score, wrong,
+    ),
+    "labelled dependencies that cross": Case(
+        lambda scores: Dependencies(scores, LENGTHS, projective=False, single_root=False), (random(3, 3, 4, 2),),
+        LABELLED_TREES, lambda i: labelled_trees(i, single_root=False), labelled_arc_score, wrong,
     ),
     "segments": Case(
         lambda *tensors: Segments(*tensors, lengths=LENGTHS),
@@ -385,7 +408,7 @@ def test_outputs_are_the_best_of_all(case):
         size = len(outputs[0])
         assert torch.allclose(scores[: len(order), i], all_scores[order])
         rows = np.atleast_2d(found[:, i].numpy().T).T[: len(order), :size].tolist()
-        assert [tuple(row) for row in rows] == [outputs[o] for o in order.tolist()]
+        assert [as_tuple(row) for row in rows] == [outputs[o] for o in order.tolist()]
         assert torch.isinf(scores[len(order) :, i]).all()
         assert (found[len(order) :, i] == -1).all()
 
@@ -585,6 +608,10 @@ def nan_at(i):
         (lambda: hinge_loss(Alignments(torch.zeros(1, 2, 2), warp=True), [[0, 1, -1]]), "takes 2 left and 1 right"),
         (lambda: Matchings(torch.zeros(1, 2, 2), [[3, 1]]), r"sizes\[0\] is \[3, 1\]"),
         (lambda: hinge_loss(Matchings(torch.zeros(1, 2, 2)), [[1, 1]]), "y of batch entry 0"),
+        (lambda: Dependencies(torch.zeros(1, 2, 2)), r"scores must have the shape \(B, n, n \+ 1\), or"),
+        (lambda: Dependencies(torch.zeros(1, 2, 3, 0)), r"of labelled arcs, not \(1, 2, 3, 0\)"),
+        (lambda: hinge_loss(Dependencies(torch.zeros(1, 1, 2, 2)), [[0]]), r"y must have the shape \(1, 1, 2\), not"),
+        (lambda: hinge_loss(Dependencies(torch.zeros(1, 1, 2, 2)), [[[0, 2]]]), "y holds 2 at position 0 of batch"),
         (lambda: cut([2, 0, 0]), "y holds 2 at position 0 of batch entry 0, but no segment of label 0 goes on there"),
         (lambda: cut([0, 3, 0]), "y holds 3 at position 1 of batch entry 0, but no segment of label 1 goes on there"),
         (lambda: cut([1, 3, 3]), "segment of 3 rows at position 0 of batch entry 0, but durations allow 2"),

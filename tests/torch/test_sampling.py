@@ -21,11 +21,15 @@ def crossing():
     return Dependencies(torch.randn(2, 3, 4), [3, 2], projective=False)
 
 
+def labelled():
+    return Dependencies(torch.randn(2, 2, 3, 2), [2, 1])
+
+
 def spans():
     return SpanTrees(torch.randn(2, 2, 3, 1), [2, 1])
 
 
-@pytest.mark.parametrize("make", [chains, dependencies, crossing, spans])
+@pytest.mark.parametrize("make", [chains, dependencies, crossing, labelled, spans])
 def test_outputs_are_as_frequent_as_they_are_probable(make, interpreted_loops):
     torch.manual_seed(0)
     potentials = make()

@@ -7,14 +7,25 @@ import torch
 from torch import Tensor, nn
 
 from maxmargin.arrays.blocks import starts_of
+from maxmargin.checks import check_count
 from maxmargin.encode.inputs.rows import append_constant
-from maxmargin.torch.heads import LabelHead, ScoreHead, as_rows, feature_fields
+from maxmargin.torch.base_head import Head
+from maxmargin.torch.heads import Device, LabelHead, as_rows, feature_fields
 from maxmargin.torch.parses.parse_potentials import Dependencies, SpanTrees
 from maxmargin.torch.potentials import Numbers
 
 
-class DependencyHead(ScoreHead):
-    """Linear scores of arcs: features of arcs between words to `Dependencies`.
+class DependencyHead(Head):
+    """Linear scores of arcs, and of their labels: features of arcs between words to `Dependencies`.
+
+    Parameters
+    ----------
+    n_features
+        Of each arc.
+    n_labels
+        The number of labels of arcs, or 0 where they have none.
+    device, dtype
+        Of the parameters.
 
     Examples
     --------
@@ -22,14 +33,28 @@ class DependencyHead(ScoreHead):
     >>> from maxmargin.torch import DependencyHead, decode
     >>> decode(DependencyHead(3)(torch.randn(2, 4, 5, 3))).shape
     torch.Size([2, 4])
+    >>> decode(DependencyHead(3, n_labels=7)(torch.randn(2, 4, 5, 3))).shape  # heads and labels
+    torch.Size([2, 4, 2])
     """
+
+    def __init__(
+        self, n_features: int, n_labels: int = 0, device: Device = None, dtype: torch.dtype | None = None
+    ) -> None:
+        super().__init__()
+        check_count("n_features", n_features)
+        check_count("n_labels", n_labels, least=0)
+        self.scores = nn.Linear(n_features, 1 + n_labels, bias=False, device=device, dtype=dtype)
 
     def forward(
         self, features: Tensor, lengths: Numbers | None = None, projective: bool = True, single_root: bool = True
     ) -> Dependencies:
         """The potentials of features, (B, n, n + 1, F), of the arcs to each word from each head, the root first."""
-        scores = self.scores(features).squeeze(-1)
+        arcs, labels = self.scores(features).tensor_split([1], dim=-1)
+        scores = arcs + labels if labels.shape[-1] else arcs.squeeze(-1)
         return Dependencies(scores, lengths, projective=projective, single_root=single_root)
+
+    def weights(self) -> list[Tensor]:
+        return [self.scores.weight.T]
 
     def _features(
         self, potentials: Dependencies, dtype: npt.DTypeLike, features: Tensor, *others: object

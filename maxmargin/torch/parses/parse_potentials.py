@@ -14,9 +14,19 @@ from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
+from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.spans.span_problem import SpanProblem, SpanSupervision, no_signs
 from maxmargin.supervision.exclusions import nothing_excluded
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, as_integers, check_tensors, segments
+from maxmargin.torch.potentials import (
+    BatchRows,
+    Costs,
+    Numbers,
+    Potentials,
+    as_integers,
+    check_labels,
+    check_tensors,
+    segments,
+)
 
 
 class Dependencies(Potentials):
@@ -25,41 +35,53 @@ class Dependencies(Potentials):
     Parameters
     ----------
     scores
-        (B, n, n + 1) scores of the arcs to each word from each head, the root first; what they are of arcs from a word
-        to itself does not matter.
+        (B, n, n + 1) scores of the arcs to each word from each head, the root first; or (B, n, n + 1, L), those of arcs
+        with each label. What they are of arcs from a word to itself does not matter.
     lengths
         (B,) numbers of words, or a (B, n) mask of them; None where all sentences have n.
     projective, single_root
         As of `maxmargin.DependencySVM`.
 
-    True outputs y are (B, n) heads of words, counted from 1, 0 for the root. A wrong head costs 1.
+    True outputs y are (B, n) heads of words, counted from 1, 0 for the root; of arcs with labels (B, n, 2), the head
+    and the label of each word. A wrong head costs 1, and so does a wrong label at the right head.
 
     Examples
     --------
     >>> import torch
     >>> from maxmargin.torch import Dependencies, decode
-    >>> decode(Dependencies(torch.tensor([[[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]])))
+    >>> scores = torch.tensor([[[1.0, 0.0, 2.0], [3.0, 1.0, 0.0]]])
+    >>> decode(Dependencies(scores))
     tensor([[2, 0]])
+    >>> labels = torch.tensor([0.5, 1.5])  # of all arcs
+    >>> heads, labels = decode(Dependencies(scores[..., None] + labels)).unbind(-1)
+    >>> heads, labels
+    (tensor([[2, 0]]), tensor([[1, 1]]))
     """
 
     def __init__(
         self, scores: Tensor, lengths: Numbers | None = None, *, projective: bool = True, single_root: bool = True
     ) -> None:
         check_tensors(scores=scores)
-        if scores.ndim != 3 or scores.shape[2] != scores.shape[1] + 1:
-            raise ValueError(f"scores must have the shape (B, n, n + 1), not {tuple(scores.shape)}.")
-        self.rows = BatchRows("scores", scores[:, :, 0], lengths, 0)
+        if scores.ndim not in (3, 4) or scores.shape[2] != scores.shape[1] + 1 or not scores.numel():
+            expected = "(B, n, n + 1), or (B, n, n + 1, L) of labelled arcs"
+            raise ValueError(f"scores must have the shape {expected}, not {tuple(scores.shape)}.")
+        self.n_labels = scores.shape[3] if scores.ndim == 4 else 0
+        self.rows = BatchRows("scores", scores.flatten(2)[:, :, 0], lengths, 0)
         self.projective, self.single_root = projective, single_root
-        self.tensors, self.n, width = (scores,), self.rows.n, scores.shape[2]
-        heads = self.rows.lengths + 1
-        words = [width * (self.rows.first + m) for m in range(width - 1)]
-        self.starts, self.sizes = segments(
-            *((begin, np.where(m < self.rows.lengths, heads, 0)) for m, begin in enumerate(words))
-        )
+        self.tensors, self.n, (n_words, n_heads) = (scores,), self.rows.n, scores.shape[1:3]
+        words, heads = self.rows.first[:, np.newaxis] + np.arange(n_words), self.rows.lengths[:, np.newaxis] + 1
+        is_word = np.arange(n_words) < self.rows.lengths[:, np.newaxis]
+        self.starts, self.sizes = n_heads * words, np.where(is_word, heads, 0)
+        if self.n_labels:  # arcs have no scores of their own
+            arcs = self.starts[:, :, np.newaxis] + np.arange(n_heads)
+            is_arc = is_word[:, :, np.newaxis] & (np.arange(n_heads) < heads[:, np.newaxis])
+            pairs = np.stack([np.full(arcs.shape, NOTHING), arcs * self.n_labels], axis=-1)
+            self.starts = pairs.reshape(self.n, -1)
+            self.sizes = (is_arc[..., np.newaxis] * np.array([1, self.n_labels])).reshape(self.n, -1)
 
     @property
     def scores(self) -> Tensor:
-        """Those of arcs."""
+        """Those of arcs, or of labelled arcs."""
         return self.tensors[0]
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Dependencies:
@@ -67,27 +89,39 @@ class Dependencies(Potentials):
         return Dependencies(tensors[0], lengths, projective=self.projective, single_root=self.single_root)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
+        if not self.n_labels:
+            return self.rows.arrange(rows)
+        pairs = [np.where(row < 0, -1, np.divmod(row, self.n_labels)) for row in rows]
+        return torch.stack([self.rows.arrange([pair[which] for pair in pairs]) for which in (0, 1)], dim=-1)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
         if cost is not None:
             raise ValueError("cost must be None for dependency trees: a wrong head costs 1.")
         lengths, starts = self.rows.lengths, self.rows.starts
-        heads = np.zeros(starts[-1], np.int64) if y is None else self.rows.pick("y", y)
-        if y is not None:
-            trees, _ = read_trees(np.split(heads, starts[1:-1]), lengths, single_root=self.single_root)
-            heads = np.concatenate(make_projective(trees, lift=False) if self.projective else trees)
-        costs = np.full(len(heads), 0 if y is None else 1, dtype)
+        arcs = np.zeros(starts[-1], np.int64) if y is None else self._true_arcs(y)
+        costs = np.full(len(arcs), 0 if y is None else 1, dtype)
         return (ProjectiveProblem if self.projective else NonprojectiveProblem)(
             features=ConstantFeatures(),
             starts=starts,
             arc_starts=starts_of(lengths * (lengths + 1)),
-            supervision=DependencySupervision(heads.astype(np.int32), costs, 0.0),
+            supervision=DependencySupervision(arcs.astype(np.int32), costs, 1.0),
             excluded=nothing_excluded(self.n),
             n_features=1,
-            n_labels=0,
+            n_labels=self.n_labels,
             single_root=self.single_root,
         )
+
+    def _true_arcs(self, y: Numbers) -> np.ndarray:
+        """The heads of all words, or these times the number of labels plus their labels, of trees."""
+        lengths, starts, width = self.rows.lengths, self.rows.starts, self.scores.shape[1]
+        heads, labels = y, None
+        if self.n_labels:
+            pairs = as_integers("y", y, (self.n, width, 2))
+            heads, labels = pairs[..., 0], self.rows.pick("y", pairs[..., 1])
+            check_labels(labels, self.n_labels, starts)
+        trees, _ = read_trees(np.split(self.rows.pick("y", heads), starts[1:-1]), lengths, single_root=self.single_root)
+        arcs = np.concatenate(make_projective(trees, lift=False) if self.projective else trees)
+        return arcs if labels is None else arcs * self.n_labels + labels
 
 
 class SpanTrees(Potentials):
