@@ -37,6 +37,21 @@ def test_taggers_tag_as_before(interpreted_loops):
     assert {"prefix=B", "suffix=b"} <= {*names}  # in lower case since
 
 
+EDGES = [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("name", "X", "expected"),
+    [
+        ("cut", [(np.eye(2)[[0, 0, 1]], EDGES), (np.eye(2)[[1, 1, 0]], EDGES)], [[0, 0, 1], [1, 1, 0]]),
+        ("matching", [2 * np.eye(2)[:, :, None] - 1, 1 - 2 * np.eye(2)[:, :, None]], [[0, 1], [1, 0]]),
+        ("kernel_chain", [np.eye(3)[[0, 1, 2]], np.eye(3)[[1, 0]]], [["a", "b", "a"], ["b", "a"]]),
+    ],
+)
+def test_others_predict_as_before(name, X, expected, interpreted_loops):
+    assert [output.tolist() for output in maxmargin.load(FOLDER / f"{name}.model").predict(X)] == expected
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [
