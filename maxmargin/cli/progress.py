@@ -15,7 +15,8 @@ from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.tagger.entity_scores import TaggingModel
 from maxmargin.trace import NO_WEIGHTS, Certificate, Trace
 
-INTERVAL = 5.0  # seconds between two lines that are not in a terminal; each is a tenth longer than the one before
+REFRESHED = 0.1  # seconds, at least, between two certificates that a terminal shows
+INTERVAL = 5.0  # the same of lines that are not in a terminal
 
 
 class Progress:
@@ -33,14 +34,15 @@ class Progress:
         self.score, self.is_quiet = score, is_quiet
         self.console = Terminal(stderr=True)
         self.spinner = Spinner("dots", " reading features")
-        self.live = Live(self.spinner, console=self.console, transient=True, refresh_per_second=8)
+        # no thread of its own: beside it features could not be read on several processes
+        self.live = Live(self.spinner, console=self.console, transient=True, auto_refresh=False)
         self.compiling = before_compiling(self._tell_of_compiling)
         self.next, self.best = 0.0, -1.0
 
     def __enter__(self) -> Self:
         self.compiling.__enter__()
         if self.is_live:
-            self.live.start()
+            self.live.start(refresh=True)
         return self
 
     def __exit__(
@@ -52,7 +54,7 @@ class Progress:
 
     def _tell_of_compiling(self) -> None:
         if self.is_live:
-            self.spinner.update(text=f" {COMPILING}")
+            self._show(COMPILING)
         elif not self.is_quiet:
             self.console.print(COMPILING)
 
@@ -64,18 +66,21 @@ class Progress:
     def __call__(self, trace: Trace) -> None:
         """Show the last certificate of a trace."""
         self.best = max(self.best, trace.last("dev_score"))
-        if self.is_quiet:
+        if self.is_quiet or time.monotonic() < self.next:
             return
-        if self.is_live:
-            self.spinner.update(text=" " + self.line(trace))
-        elif time.monotonic() >= self.next:
-            self.say(self.line(trace))
+        show = self._show if self.is_live else self.say
+        show(self.line(trace))
+        self.next = time.monotonic() + (REFRESHED if self.is_live else INTERVAL)
+
+    def _show(self, message: str) -> None:
+        """Put a message in the place of the one that is live."""
+        self.spinner.update(text=f" {message}")
+        self.live.refresh()
 
     def say(self, message: str) -> None:
         """Print a line above what is live."""
         if not self.is_quiet:
             self.console.print(message, soft_wrap=True)
-            self.next = time.monotonic() + INTERVAL
 
     def line(self, trace: Trace) -> str:
         """The last certificate."""

@@ -12,9 +12,10 @@ import math
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from numbers import Integral
 from typing import TypeVar
 
@@ -109,14 +110,47 @@ class Ranges:
 
     def __init__(self, sizes: np.ndarray, n_threads: int) -> None:
         self.bounds = split_evenly(sizes, min(n_threads, len(sizes)))
-        self._pool = ThreadPoolExecutor(len(self.bounds)) if len(self.bounds) > 1 else None
 
     def __len__(self) -> int:
         return len(self.bounds)
 
     def run(self, function: Callable[[int, int, int], T]) -> list[T]:
         """Call ``function(k, lo, hi)`` for each range k, on its thread; return the results in order."""
-        if self._pool is None:
+        if len(self.bounds) == 1:
             return [function(0, *self.bounds[0])]
-        futures = [self._pool.submit(function, k, lo, hi) for k, (lo, hi) in enumerate(self.bounds)]
-        return [future.result() for future in futures]
+        with idle_threads.take(len(self.bounds)) as pool:
+            futures = [pool.submit(function, k, lo, hi) for k, (lo, hi) in enumerate(self.bounds)]
+            return [future.result() for future in futures]
+
+
+class IdleThreads:
+    """Threads that wait for the next run, of any ranges, by their number; they end before the process is forked."""
+
+    def __init__(self) -> None:
+        self._pools: dict[int, deque[ThreadPoolExecutor]] = {}
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=self.end)
+
+    @contextmanager
+    def take(self, n: int) -> Iterator[ThreadPoolExecutor]:
+        """So many threads, which nobody else has meanwhile."""
+        waiting = self._pools.setdefault(n, deque())
+        try:
+            pool = waiting.pop()
+        except IndexError:
+            pool = ThreadPoolExecutor(n)
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(wait=False)  # some may be at work still
+            raise
+        waiting.append(pool)
+
+    def end(self) -> None:
+        """End all threads that wait."""
+        for waiting in [*self._pools.values()]:
+            while waiting:
+                waiting.pop().shutdown()
+
+
+idle_threads = IdleThreads()

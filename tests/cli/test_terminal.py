@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -103,6 +104,31 @@ def test_predictions_are_escaped_in_terminals_only(odd_files):
         shown = file.read1(100_000).decode()
     assert is_plain(shown.replace("\r\n", "\n").replace("\t", " "))
     assert "\\x1b]52;c;" in shown
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux alone")
+def test_features_are_read_on_processes_in_a_terminal_too(files, tmp_path):
+    program = """
+        import os, sys
+        from maxmargin.cli import app
+        from maxmargin.encode.names import forked_reading
+        forked_reading.LEAST = 1
+        read = forked_reading._read_on_processes
+        def tell(n, *args):
+            os.write(1, f"on {n} processes\\n".encode())
+            return read(n, *args)
+        forked_reading._read_on_processes = tell
+        app(["train", *sys.argv[1:], "--jobs", "2", "--max-passes", "2"])
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), files / "train.txt", "-m", tmp_path / "a.model"]
+    ours, theirs = pty.openpty()
+    environment = ENVIRONMENT | {"TERM": "xterm", "NUMBA_DISABLE_JIT": "1"}
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, check=True)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as file:
+        shown = file.read1(100_000).decode()
+    assert ended.stdout.startswith(b"on 2 processes")
+    assert "certified gap" in shown
 
 
 @pytest.mark.parametrize("arguments", [["inspect", "tagger.model"], ["evaluate", "tagger.model", "dev.txt"]])

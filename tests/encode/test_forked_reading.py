@@ -1,7 +1,9 @@
 """Names read on several processes: the same columns, rows and errors as on one."""
 
 import os
+import subprocess
 import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -80,6 +82,21 @@ def test_models_are_equal():
     one, two = (ChainSVM(n_jobs=n_jobs, random_state=0).fit(X, y) for n_jobs in (1, 2))
     assert one.feature_names_in_.tolist() == two.feature_names_in_.tolist()
     assert [labels.tolist() for labels in two.predict(X)] == [labels.tolist() for labels in one.predict(X)]
+
+
+def test_processes_are_forked_once_a_fit_on_threads_is_over():
+    """In a process of its own, as pytest may have threads."""
+    program = """
+        import numpy as np
+        from maxmargin import ChainCRF
+        from maxmargin.encode.names.forked_reading import _can_fork
+        assert _can_fork()
+        model = ChainCRF(n_jobs=2, warm_start=True, max_passes=1).fit([np.eye(2)] * 4, [[0, 1]] * 4)
+        model.predict([np.eye(2)] * 4)
+        assert _can_fork()
+    """
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], check=True, env=environment)
 
 
 def test_errors_name_the_example_and_no_process_is_left(forks):

@@ -3,10 +3,12 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
+import pytest
 
-from maxmargin.execution.threads import Ranges, aligned, count_threads, split_evenly
+from maxmargin.execution.threads import Ranges, aligned, count_threads, idle_threads, split_evenly
 from maxmargin.garbage import no_garbage_collection
 
 
@@ -28,6 +30,32 @@ def test_results_come_in_order():
         ranges = Ranges(np.ones(9), n_threads)
         assert ranges.run(lambda k, lo, hi: (k, lo, hi)) == [(k, *bounds) for k, bounds in enumerate(ranges.bounds)]
     assert len(Ranges(np.ones(2), 5)) == 2
+
+
+def test_threads_wait_until_they_are_ended():
+    def work(k, lo, hi):
+        idle_threads.end()  # but not those at work
+        return threading.current_thread()
+
+    for _ in range(2):
+        found = Ranges(np.ones(9), 3).run(work)
+        assert all(thread.is_alive() for thread in found)
+        idle_threads.end()
+        assert not any(thread.is_alive() for thread in found)
+
+
+def test_threads_of_a_run_that_fails_are_not_used_again():
+    may_end, failed = threading.Event(), Ranges(np.ones(9), 2)
+
+    def work(k, lo, hi):
+        if k:
+            may_end.wait()
+        raise ValueError("in the first range")
+
+    with pytest.raises(ValueError, match="first range"):
+        failed.run(work)
+    assert failed.run(lambda k, lo, hi: k) == [0, 1]  # beside the one that waits
+    may_end.set()
 
 
 def test_jobs_count_as_in_scikit_learn():

@@ -3,7 +3,7 @@
 Each process reads some of the sequences, with columns of its own, which begin as those that are known; then these are
 looked up by name, from the first process to the last, and in the order in which each has met them: so every new name
 gets the column that it would have had. Processes are forked, so that nothing need be sent to them. One reads all where
-that is not safe, as there are other threads or it is not Linux, and where there is little to read.
+that is not safe, as there are other threads than our own or it is not Linux, and where there is little to read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from maxmargin.encode.names.name_columns import NOWHERE
 from maxmargin.encode.names.named_rows import Codes, read_codes
-from maxmargin.execution.threads import count_threads
+from maxmargin.execution.threads import count_threads, idle_threads
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -64,6 +64,7 @@ def read_all_codes(X: Any, codes: Codes) -> tuple[np.ndarray, np.ndarray, list[i
 def _can_fork() -> bool:
     from multiprocessing import current_process  # which few need
 
+    idle_threads.end()
     return sys.platform == "linux" and threading.active_count() == 1 and not current_process().daemon
 
 
