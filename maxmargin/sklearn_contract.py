@@ -168,6 +168,8 @@ class SentenceTransformer(Estimator):
 
 def unfitted(estimator: object) -> Any:
     """An estimator with the same parameters that was not fitted, as ``sklearn.base.clone`` makes it."""
+    if type(estimator) is list or type(estimator) is tuple:
+        return type(estimator)([unfitted(part) for part in estimator])
     if isinstance(estimator, Estimator):
         params = estimator.get_params(deep=False)
         return type(estimator)(**{name: unfitted(value) for name, value in params.items()})

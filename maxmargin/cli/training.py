@@ -25,7 +25,17 @@ from maxmargin.runtime.cache import COMPILING, before_compiling
 from maxmargin.tagger.entity_scores import TaggingModel
 from maxmargin.tagger.option_search import OptionSearch, search_options
 from maxmargin.tagger.word_tagger import Tagger, default_model
-from maxmargin.text import Document, Layout, TemplateFeatures, WindowFeatures, find_format, learn_classes, read_template
+from maxmargin.text import (
+    Document,
+    FeatureSources,
+    Layout,
+    OutsideFeatures,
+    TemplateFeatures,
+    WindowFeatures,
+    find_format,
+    learn_classes,
+    read_template,
+)
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace
 from maxmargin.wording import count_of
@@ -42,6 +52,7 @@ KEPT = {
     "hashed",
     "order",
 }  # of a former model
+OF_WORDS = {"affixes", "cased-affixes", "shapes", "word-ngrams", "tag-ngrams", "tag-words"}  # which templates say
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 
@@ -79,14 +90,21 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
     )
 
 
-def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures:
-    """The features of words: those of a template, or of windows."""
+def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures | FeatureSources:
+    """The features of words: those of windows, or of a template with what is known from outside."""
+    if choices.unlabelled is not None and UNLABELLED in (choices.features["classes"] or {}):
+        raise typer.BadParameter(
+            f"--unlabelled calls its classes {UNLABELLED!r}: give those of --classes another name."
+        )
     if choices.template is None:
         return WindowFeatures(**choices.features)
-    changed = choices.changed(["unlabelled"])
-    if changed:
-        raise typer.BadParameter(f"--template says what features are: leave out --{changed[-1]}.")
-    return read_template(choices.template, encoding=choices.encoding)
+    of_words = [option for option in choices.changed([]) if option in OF_WORDS]
+    if of_words:
+        raise typer.BadParameter(f"--template says what words have: leave out --{of_words[-1]}.")
+    template = read_template(choices.template, encoding=choices.encoding)
+    if not choices.changed(["unlabelled"]):
+        return template
+    return FeatureSources(sources=[template, OutsideFeatures(**choices.features)])
 
 
 def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
@@ -96,7 +114,8 @@ def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
     words = [[token if isinstance(token, str) else token[0] for token in sentence] for sentence in train.X]
     choices.say(f"Learning classes of words from {choices.unlabelled} ...")
     found = learn_classes((choices.unlabelled, words), encoding=choices.encoding)
-    tagger.features.set_params(classes={**(tagger.features.classes or {}), UNLABELLED: found})
+    windows = tagger.features.sources[-1] if isinstance(tagger.features, FeatureSources) else tagger.features
+    windows.set_params(classes={**(windows.classes or {}), UNLABELLED: found})
 
 
 def choose_layout(choices: Choices) -> Layout:

@@ -20,15 +20,18 @@ Class = TypeVar("Class", bound=type)
 
 # Classes of other modules than those of public names, which are imported when a file names them.
 HOMES = {
+    "FeatureSources": "maxmargin.text.composition.feature_sources",
     "FrequentCRF": "maxmargin.crfsuite.algorithms",
     "ExpLoss": "maxmargin.losses",  # of earlier versions, as MaxLoss and TopKLoss are
     "FrequentSVM": "maxmargin.crfsuite.algorithms",
     "Layout": "maxmargin.text.sentence_files.file_layout",
     "MaxLoss": "maxmargin.losses",
+    "OutsideFeatures": "maxmargin.text.composition.outside_features",
     "Pipeline": "maxmargin.persist.pipelines",
     "TemplateFeatures": "maxmargin.text.templates.template_features",
     "TopKLoss": "maxmargin.losses",
     "VectorFile": "maxmargin.text.resources.word_vectors",
+    "VotedFeatures": "maxmargin.text.composition.vote_features",
     "WindowFeatures": "maxmargin.text.token_features.windows",
     "WordVectors": "maxmargin.text.resources.word_vectors",
     "crfsuite.CRF": "maxmargin.crfsuite.crf",

@@ -15,14 +15,14 @@ from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.metrics import entity_curve, entity_f1, token_accuracy
 from maxmargin.persist import Location, save
-from maxmargin.sklearn_contract import Estimator, check_is_fitted
+from maxmargin.sklearn_contract import Estimator, SentenceTransformer, check_is_fitted
 from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel, find_tags, score_entities, tag_probabilities
 from maxmargin.text.document_tags import with_votes
 from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer
-from maxmargin.text.token_features.windows import Sentences, WindowFeatures
+from maxmargin.text.token_features.windows import Sentences
 from maxmargin.wording import quote
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ class FittedTagger(Estimator):
             return tagger
         if not (isinstance(fitted["model"], TaggingModel) and hasattr(fitted["model"], "_w")):
             raise TypeError("the model of the tagger is no fitted one of sequences")
-        if isinstance(fitted["features"], WindowFeatures):
+        if isinstance(fitted["features"], SentenceTransformer):
             fitted["features"].transform([])  # which checks its arguments
         if not hasattr(fitted["features"], "transform") or not isinstance(fitted["scheme"], str | None):
             raise TypeError("features or scheme of the tagger are none")

@@ -20,6 +20,7 @@ from maxmargin.tagger.fitted_tagger import add_votes
 from maxmargin.tagger.preferences import check_preference, weigh_mistakes
 from maxmargin.tagger.sharded_fit import fit_shards
 from maxmargin.tagger.shown_tagger import ShownTagger
+from maxmargin.text.composition.vote_features import add_vote_features
 from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import mend_in_scheme
 from maxmargin.text.partial_tags import check_entity_share, check_known, have_partial
@@ -177,18 +178,15 @@ class Tagger(ShownTagger):
         """The tags that the model learns, of those of the scheme."""
         return y if self.inside is None else convert_tags(y, self.inside)
 
-    def _stage(self, X: Sentences, y: LabelSequences) -> tuple[Tagger | None, Sentences]:
-        """The first of two stages, fitted, and the sentences as the second one is to be trained on them; parts chosen.
-
-        With one stage None and the sentences.
-        """
+    def _stage(self, X: Sentences, y: LabelSequences) -> tuple[Tagger | None, Sentences, Transformer]:
+        """The first of two stages, or None, and the sentences and features to train the second one on; parts chosen."""
         if not self.two_stages:
-            return None, X
+            return None, X, self.features
         X, y = [*X] if not isinstance(X, Sequence) else X, [*y]
         parts = {name: getattr(self, name) for name in ("features", "model", "scheme", "prefer")}
         first = type(self)(**parts, inside=None if has_segments(self.model) else self.inside)
         tags = cross_tag(first, X, y)
-        return first.fit(X, y), with_votes(X, tags)
+        return first.fit(X, y), with_votes(X, tags), add_vote_features(self.features)
 
     def _read_held_out(
         self, features: Transformer, X: Sentences | None, y: LabelSequences | None, first: Tagger | None
@@ -233,8 +231,8 @@ class Tagger(ShownTagger):
             raise TypeError("y must hold the tags of X, but it is None.")
         y = [*y] if isinstance(y, Iterator) else y
         chosen, tags = self.prepare(y)
-        first, X = chosen._stage(X, tags)
-        features, tags = chosen.features, chosen._convert_inside(tags)
+        first, X, features = chosen._stage(X, tags)
+        tags = chosen._convert_inside(tags)
         model = weigh_mistakes(chosen.model, chosen.prefer, tags)
         rows, held_out = fit_transform(features, X, tags), chosen._read_held_out(features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
@@ -311,8 +309,8 @@ class Tagger(ShownTagger):
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
             raise ValueError(f"Cs must be a list of positive numbers, not {quote(Cs)}.")
         chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
-        first, X = chosen._stage(X, tags)
-        features, tags = chosen.features, chosen._convert_inside(tags)
+        first, X, features = chosen._stage(X, tags)
+        tags = chosen._convert_inside(tags)
         rows = fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
         held_out = chosen._read_held_out(features, X_dev, y_dev, first)

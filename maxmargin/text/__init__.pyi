@@ -1,5 +1,7 @@
 """The public names of texts and where they are defined: a line each, as in that of `maxmargin`."""
 
+from maxmargin.text.composition.feature_sources import FeatureSources as FeatureSources
+from maxmargin.text.composition.outside_features import OutsideFeatures as OutsideFeatures
 from maxmargin.text.corpus import Corpus as Corpus
 from maxmargin.text.data_health import DataHealth as DataHealth
 from maxmargin.text.data_health import Finding as Finding

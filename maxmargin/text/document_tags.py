@@ -27,6 +27,13 @@ def with_votes(X: Sequence[Any], y: Iterable[Sequence[str]]) -> list[Any]:
     return Corpus(found, X.documents) if isinstance(X, Corpus) else found
 
 
+def split_votes(X: Sequence[Any]) -> tuple[Any, list[list[tuple[str, str]]]]:
+    """Sentences as they were before `with_votes`, and their words with their votes."""
+    before = [[token[0] if len(token) == 2 else token[:-1] for token in sentence] for sentence in X]
+    votes = [[(token[0], token[-1]) for token in sentence] for sentence in X]
+    return Corpus(before, X.documents) if isinstance(X, Corpus) else before, votes
+
+
 def word_of(token: Any) -> str:
     """The word of a token."""
     return token if isinstance(token, str) else token[0]

@@ -151,6 +151,21 @@ def test_the_command_line(tmp_path, interpreted_loops):
     assert run("predict", tmp_path / "a.model", text="Ann NNP\nleft VB\n").out.startswith("Ann NNP B-PER\n")
     (tmp_path / "template").write_text("U0:%x[0,0\n")
     assert "Line 1 of the template has a broken macro" in input_error(*options)
-    usage = run(*options, "--window", 3)
+    usage = run(*options, "--affixes", 3)
     assert usage.code == 2
-    assert "leave out --window" in usage.err
+    assert "leave out --affixes" in usage.err
+
+
+def test_templates_beside_other_sources_on_the_command_line(tmp_path, interpreted_loops):
+    (tmp_path / "train.txt").write_text(column_text(TAGGED))
+    (tmp_path / "template").write_text("U0:%x[0,0]\n")
+    (tmp_path / "classes").write_text("Ann 01\nleft 1\n")
+    (tmp_path / "text").write_text("Ann left\n" * 3)
+    options = ["train", tmp_path / "train.txt", "--template", tmp_path / "template", "--max-passes", 2]
+    options += ["--model", tmp_path / "a.model", "--window", 1, "--classes"]
+    assert run(*options, f"own={tmp_path / 'classes'}").code == 0
+    assert {"U0:Ann", "own=01", "own[-1]=1"} <= {*maxmargin.load(tmp_path / "a.model").model_.feature_names_in_}
+    assert run("predict", tmp_path / "a.model", tmp_path / "train.txt").code == 0
+    usage = run(*options, f"class={tmp_path / 'classes'}", "--unlabelled", tmp_path / "text")
+    assert usage.code == 2
+    assert "--unlabelled calls its classes 'class'" in usage.err

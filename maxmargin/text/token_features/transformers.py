@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from maxmargin.text.partial_tags import outside_where_partial
 from maxmargin.text.schemes import LabelSequences
-from maxmargin.text.token_features.windows import Sentences, WindowFeatures
+from maxmargin.text.token_features.windows import Sentences
 
 
 class Transformer(Protocol):
@@ -32,6 +32,6 @@ def warn_of_lists(
     features: Transformer, X: Sentences, y: Any, X_dev: Sentences | None, y_dev: LabelSequences | None
 ) -> None:
     """Warn of gazetteers that seem to be made of the sentences to train on."""
-    if isinstance(features, WindowFeatures) and X_dev is not None and y_dev is not None:
+    if hasattr(features, "leaks") and X_dev is not None and y_dev is not None:
         for message in features.leaks(X, y, X_dev, y_dev):
             warnings.warn(message, UserWarning, stacklevel=3)
