@@ -1,59 +1,20 @@
 """Segments beside chains: F1 of chunks and entities, CPU time by length and labels, and memory of a long sequence.
 
-Both have the same features of words, `WindowFeatures`. Models of segments also have features of segments of up to
-six words as wholes: their parts of speech, or shapes, in a row, their first and last ones together, those around them,
-and the words of short ones.
+Both have the same features of words, `WindowFeatures`. Models of segments also have those of segments as wholes,
+`SegmentFeatures`.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.common import Bar, forget_peak, in_fresh_process, parse_arguments, peak_megabytes, print_table, report
 
-LONGEST_LISTED = 6  # of the segments that have features
-LEAST_COUNT = 2  # of true segments that have a feature
 MOST = 2.0  # times what theory says of their time, over that of chains
 MOST_MEGABYTES = 200.0
 PARTS = ["conll", "wnut", "speed", "memory"]
 SHAPES = ((4, 10), (9, 50), (23, 30))  # labels, and rows of the longest segment
-
-
-def list_segments(sentence: list[Any]) -> Iterator[tuple[int, int, list[str]]]:
-    """The segments of a sentence of words, or of words and parts of speech, with features by name."""
-    from maxmargin.text.token_features.sources import shape
-
-    words = [token if isinstance(token, str) else token[0] for token in sentence]
-    marks = [shape(token) if isinstance(token, str) else token[1] for token in sentence]
-    padded = ["BOS", *marks, "EOS"]
-    for begin in range(len(words)):
-        for end in range(begin + 1, min(begin + LONGEST_LISTED, len(words)) + 1):
-            names = ["in=" + " ".join(marks[begin:end])]
-            names.append(f"ends={marks[begin]} {marks[end - 1]} {end - begin}")
-            names.append(f"around={padded[begin]} {padded[end + 1]} {end - begin}")
-            if end - begin <= 3:
-                names.append("words=" + " ".join(words[begin:end]).lower())
-            yield begin, end, names
-
-
-def find_names(listed: list[list[Any]], y: list[list[str]]) -> set[str]:
-    """The names of features that several true segments have, beyond O."""
-    from maxmargin.text import find_entities
-
-    counts: Counter[str] = Counter()
-    for segments, entities in zip(listed, find_entities(y), strict=True):
-        true = {(entity.start, entity.end) for entity in entities}
-        counts.update(name for begin, end, names in segments if (begin, end) in true for name in names)
-    return {name for name, count in counts.items() if count >= LEAST_COUNT}
-
-
-def keep_names(listed: list[list[Any]], known: set[str]) -> list[list[Any]]:
-    """The segments that have such features, and these."""
-    kept = [[(begin, end, [n for n in names if n in known]) for begin, end, names in row] for row in listed]
-    return [[segment for segment in row if segment[2]] for row in kept]
 
 
 def measure_quality(dataset: str, n_sentences: int | None) -> dict[str, dict[str, float]]:
@@ -61,24 +22,21 @@ def measure_quality(dataset: str, n_sentences: int | None) -> dict[str, dict[str
     from maxmargin import ChainCRF, SegmentCRF
     from maxmargin.datasets import load_conll2000, load_wnut17
     from maxmargin.metrics import entity_f1
-    from maxmargin.text import WindowFeatures
+    from maxmargin.text import SegmentFeatures, WindowFeatures
 
     data = {"conll": load_conll2000, "wnut": load_wnut17}[dataset]()
     X, y = data.X_train[:n_sentences], data.y_train[:n_sentences]
-    features = WindowFeatures()
-    rows, rows_test = features.transform(X), features.transform(data.X_test)
-    listed, listed_test = ([[*list_segments(s)] for s in sentences] for sentences in (X, data.X_test))
-    known = find_names(listed, y)
-    listed, listed_test = (keep_names(segments, known) for segments in (listed, listed_test))
     found = {}
     for name in ("chains", "segments"):
         is_chain = name == "chains"
+        features = WindowFeatures() if is_chain else SegmentFeatures()
         model = ChainCRF(constraints="bio") if is_chain else SegmentCRF()
         model.set_params(only_observed=True, C=3.0)
+        rows = features.fit_transform(X, y)
         began = time.process_time()
-        model.fit(rows, y, **({} if is_chain else {"segment_features": listed}))
+        model.fit(rows, y)
         seconds = time.process_time() - began
-        predicted = model.predict(rows_test, **({} if is_chain else {"segment_features": listed_test}))
+        predicted = model.predict(features.transform(data.X_test))
         found[name] = {"F1": 100 * entity_f1(data.y_test, predicted), "CPU s": seconds}
     return found
 

@@ -195,7 +195,9 @@ class Choices:
         of_files(help="Tag that stands where the tag is not known, such as UNK.", show_default="there is none"),
     ] = None
     tokenizer: Tokenizer = None
-    type: Annotated[ModelType, typer.Option(help="Conditional random field, or structural SVM.")] = ModelType.crf
+    type: Annotated[ModelType, typer.Option(help="Conditional random field, structural SVM, or one of segments.")] = (
+        ModelType.crf
+    )
     order: Annotated[
         int, typer.Option(help="How many tags before it a tag depends on; 2 takes longer.", min=1, max=2)
     ] = 1
@@ -254,10 +256,11 @@ class Choices:
     features: dict[str, Any]  # parameters of the features, options of their own
     lists: list[Path]  # the files of lists that these name
 
-    def changed(self, names: Iterable[str]) -> list[str]:
-        """Which of these options, and of those of features, are not as they are by default."""
+    def changed(self, names: Iterable[str], *, of_features: bool = True) -> list[str]:
+        """Which of these options, and of those of features, if asked for, are not as they are by default."""
         given = {f.name: (getattr(self, f.name), f.default) for f in fields(Choices) if f.name in names}
-        given |= {f.name: (self.features[f.name], f.default) for f in fields(WindowOptions)}
+        if of_features:
+            given |= {f.name: (self.features[f.name], f.default) for f in fields(WindowOptions)}
         return [name.replace("_", "-") for name, (value, default) in given.items() if value not in (None, default)]
 
     def say(self, message: str) -> None:

@@ -19,6 +19,7 @@ from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.estimators.syntax.dependency_models import DependencyModel
+from maxmargin.estimators.syntax.segment_models import SegmentCRF
 from maxmargin.execution.threads import count_threads
 from maxmargin.persist import check_writable
 from maxmargin.runtime.cache import COMPILING, before_compiling
@@ -30,6 +31,7 @@ from maxmargin.text import (
     FeatureSources,
     Layout,
     OutsideFeatures,
+    SegmentFeatures,
     TemplateFeatures,
     WindowFeatures,
     find_format,
@@ -53,6 +55,7 @@ KEPT = {
     "order",
 }  # of a former model
 OF_WORDS = {"affixes", "cased-affixes", "shapes", "word-ngrams", "tag-ngrams", "tag-words"}  # which templates say
+OF_CHAINS = {"order", "inside", "template", "entity_share", "prefer"}  # which models of segments do not have
 UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 
@@ -75,13 +78,16 @@ def tell_threads(choices: Choices) -> None:
 def make_tagger(choices: Choices, **options: Any) -> Tagger:
     """A tagger that is not trained yet, whose model has these options, too."""
     options |= {"min_count": choices.min_count, "n_hashed": choices.hashed}
-    options |= {"n_jobs": choices.jobs, "random_state": choices.seed, "order": choices.order}
+    options |= {"n_jobs": choices.jobs, "random_state": choices.seed}
+    if choices.type == "segments":
+        check_segment_choices(choices)
+    else:
+        options["order"] = choices.order
     tell_threads(choices)
-    model = default_model() if choices.type == "crf" else ChainSVM(only_observed=True)
     scheme = None if choices.scheme == "none" else choices.scheme
     return Tagger(
         features=find_features(choices),
-        model=model.set_params(**options),
+        model=make_model(choices.type).set_params(**options),
         scheme=scheme,
         inside=choices.inside,
         two_stages=choices.two_stages,
@@ -90,14 +96,32 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
     )
 
 
+def make_model(name: str) -> TaggingModel:
+    """The model of a tagger, by its type."""
+    match name:
+        case "segments":
+            return SegmentCRF(only_observed=True, C=3.0)
+        case "svm":
+            return ChainSVM(only_observed=True)
+        case _:
+            return default_model()
+
+
+def check_segment_choices(choices: Choices) -> None:
+    """Raise if there are options that models of segments do not have."""
+    changed = choices.changed(OF_CHAINS, of_features=False)
+    if changed:
+        raise typer.BadParameter(f"--type segments has none of the options of chains: leave out --{changed[0]}.")
+
+
 def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures | FeatureSources:
-    """The features of words: those of windows, or of a template with what is known from outside."""
+    """The features of words, and of segments for models that have some; or a template, with what is outside."""
     if choices.unlabelled is not None and UNLABELLED in (choices.features["classes"] or {}):
         raise typer.BadParameter(
             f"--unlabelled calls its classes {UNLABELLED!r}: give those of --classes another name."
         )
     if choices.template is None:
-        return WindowFeatures(**choices.features)
+        return (SegmentFeatures if choices.type == "segments" else WindowFeatures)(**choices.features)
     of_words = [option for option in choices.changed([]) if option in OF_WORDS]
     if of_words:
         raise typer.BadParameter(f"--template says what words have: leave out --{of_words[-1]}.")
@@ -203,6 +227,8 @@ def run_train(
     **options: object,
 ) -> None:
     """Train a tagger on a file, from the start or from a former one, here or on a cluster; write it to another."""
+    if tune is not None and choices.type == "segments":
+        raise typer.BadParameter("--tune chooses among models of chains: leave out --type segments.")
     if tune is not None and former is not None:
         raise typer.BadParameter("--from keeps the options of the former model: leave out --tune.")
     target = find_target(choices, checkpoint)

@@ -28,6 +28,7 @@ HOMES = {
     "MaxLoss": "maxmargin.losses",
     "OutsideFeatures": "maxmargin.text.composition.outside_features",
     "Pipeline": "maxmargin.persist.pipelines",
+    "SegmentFeatures": "maxmargin.text.syntax_features.segment_features",
     "TemplateFeatures": "maxmargin.text.templates.template_features",
     "TopKLoss": "maxmargin.losses",
     "VectorFile": "maxmargin.text.resources.word_vectors",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from maxmargin.data.sharding import Shard, Shards
 from maxmargin.tagger.preferences import weigh_mistakes
 from maxmargin.text.partial_tags import outside_where_partial
+from maxmargin.text.syntax_features.segment_features import SegmentFeatures
 from maxmargin.text.token_features.tokens import Titles
 from maxmargin.text.token_features.transformers import warn_of_lists
 from maxmargin.text.token_features.windows import WindowFeatures
@@ -42,7 +43,7 @@ def prepare_shards(tagger: Tagger, shards: Shards) -> tuple[Tagger, Shards, list
         sizes.append(len(shard.y))
     chosen, tags = tagger.prepare(y)
     features, learned = chosen.features, chosen._convert_inside(tags)
-    if not isinstance(features, WindowFeatures):
+    if isinstance(features, SegmentFeatures) or not isinstance(features, WindowFeatures):
         raise ValueError("features must be WindowFeatures with shards: others may learn from all sentences.")
     weigh_mistakes(chosen.model, chosen.prefer, learned)
     titles = features.fit(None).cross_fit(sentences_of(shards), outside_where_partial(learned), len(y))

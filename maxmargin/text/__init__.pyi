@@ -45,6 +45,7 @@ from maxmargin.text.standoff.text_formats import read_texts as read_texts
 from maxmargin.text.standoff.text_formats import write_texts as write_texts
 from maxmargin.text.standoff.tokenizer import tokenize as tokenize
 from maxmargin.text.syntax_features.arc_features import ArcFeatures as ArcFeatures
+from maxmargin.text.syntax_features.segment_features import SegmentFeatures as SegmentFeatures
 from maxmargin.text.syntax_features.span_features import SpanFeatures as SpanFeatures
 from maxmargin.text.templates.template_features import TemplateFeatures as TemplateFeatures
 from maxmargin.text.templates.template_features import read_template as read_template

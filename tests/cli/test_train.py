@@ -10,7 +10,7 @@ import time
 import pytest
 
 import maxmargin
-from maxmargin import ChainCRF, ChainSVM, Tagger
+from maxmargin import ChainCRF, ChainSVM, SegmentCRF, Tagger
 from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, respelled, tagged_sentences
 
@@ -420,3 +420,18 @@ def test_two_stages_cannot_go_on():
     tagger = Tagger(two_stages=True).fit(TOKENS, TAGS)
     with pytest.raises(ValueError, match="needs a tagger of one stage"):
         tagger.partial_fit(TOKENS, TAGS)
+
+
+def test_models_of_segments(files, tmp_path):
+    target = tmp_path / "a.model"
+    assert run("train", files / "train.txt", "-m", target, "--type", "segments", "--quiet").code == 0
+    tagger = maxmargin.load(target)
+    assert isinstance(tagger.model_, SegmentCRF)
+    assert len(tagger.model_.segment_feature_names_in_)
+    assert tagger.predict(TOKENS) == TAGS
+    tagged = run("predict", target, files / "dev.txt").out.splitlines()
+    assert all(line.split()[2] == line.split()[3] for line in tagged if line)
+    wrong = "train", files / "train.txt", "-m", target, "--type", "segments"
+    assert "leave out --order" in usage_error(*wrong, "--order", "2")
+    assert "leave out --type segments" in usage_error(*wrong, "--tune", "quick", "--dev", files / "dev.txt")
+    assert "which has no segments" in usage_error(*wrong, "--parse", "--format", "conllu")

@@ -34,6 +34,7 @@ class ModelType(StrEnum):
 
     crf = "crf"
     svm = "svm"
+    segments = "segments"
 
 
 Tune = Annotated[

@@ -35,6 +35,8 @@ def run_train_parser(
     wrong = [*choices.changed(TAGGING), *(flag for flag, value in others.items() if value is not None)]
     if wrong:
         raise typer.BadParameter(f"--parse trains a parser, not a tagger: leave out --{wrong[0]}.")
+    if choices.type == "segments":
+        raise typer.BadParameter("--parse trains a parser, which has no segments: --type is crf or svm.")
     target = find_target(choices, checkpoint)
     columns = split_columns(choices.columns)
     features = ArcFeatures() if columns is None else ArcFeatures(columns=tuple(map(str, columns)))

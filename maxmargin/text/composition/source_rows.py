@@ -14,6 +14,7 @@ from maxmargin.text.token_features.named_features import (
     FeatureColumns,
     find_dense,
     find_edges,
+    find_listed,
     is_named,
 )
 from maxmargin.text.token_features.token_blocks import pad_rows
@@ -53,15 +54,24 @@ class SourceRows(Sequence):
 
     def dense_columns(self) -> DenseColumns | None:
         """Those of the source that has some."""
-        found = [dense for dense in map(find_dense, self.parts) if dense is not None]
-        if len(found) > 1:
-            raise ValueError(f"sources must have vectors, or other dense columns, in one place, not in {len(found)}.")
-        return found[0] if found else None
+        return find_only(map(find_dense, self.parts), "vectors, or other dense columns,")
 
     def edge_features(self) -> SourceRows | None:
         """The features of transitions of the sources that have some."""
         found = [edges for edges in map(find_edges, self.parts) if edges is not None]
         return SourceRows(found) if found else None
+
+    def segment_features(self) -> Any:
+        """The features of segments of the source that has some."""
+        return find_only(map(find_listed, self.parts), "features of segments")
+
+
+def find_only(found: Iterable[Any], what: str) -> Any:
+    """The only one of several that is not None, or None; raises if there are more."""
+    known = [one for one in found if one is not None]
+    if len(known) > 1:
+        raise ValueError(f"sources must have {what} in one place, not in {len(known)}.")
+    return known[0] if known else None
 
 
 class ItemRows(Sequence):

@@ -1,1 +1,1 @@
-"""Features of words that belong together: of arcs between them, and of spans."""
+"""Features of words that belong together: of arcs between them, of spans and of segments."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import fields
 from itertools import count, groupby, islice, repeat
 from typing import Any, ClassVar, Self, overload
@@ -199,9 +200,14 @@ class Windows(Sequence):
         self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
         self.spellings = spellings  # of words in the document of each sentence
 
-    def with_titles(self, titles: Sequence[Titles] | None) -> Windows:
+    def with_titles(self, titles: Sequence[Titles] | None) -> Self:
         """The same with titles of names, for each sentence, in place of those of the gazetteers; None is these."""
-        return Windows(self.extractor, self.sentences, titles, self.spellings)
+        return self._of(self.sentences, titles, self.spellings)
+
+    def _of(self, sentences: Any, titles: Sequence[Titles] | None, spellings: Sequence[Spellings] | None) -> Self:
+        other = copy(self)
+        other.sentences, other.titles, other.spellings = sentences, titles, spellings
+        return other
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -209,12 +215,12 @@ class Windows(Sequence):
     @overload
     def __getitem__(self, i: int) -> Rows: ...
     @overload
-    def __getitem__(self, i: slice) -> Windows: ...
-    def __getitem__(self, i: int | slice) -> Rows | Windows:
+    def __getitem__(self, i: slice) -> Self: ...
+    def __getitem__(self, i: int | slice) -> Rows | Self:
         titles: Any = None if self.titles is None else self.titles[i]
         spellings: Any = None if self.spellings is None else self.spellings[i]
         if isinstance(i, slice):
-            return Windows(self.extractor, self.sentences[i], titles, spellings)
+            return self._of(self.sentences[i], titles, spellings)
         return self.extractor(self.sentences[i], i, titles, spellings or NOWHERE)
 
     def __iter__(self) -> Iterator[Rows]:
