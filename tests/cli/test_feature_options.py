@@ -81,12 +81,15 @@ def test_lists_and_classes_have_the_encoding_of_sentences_if_not_utf_8(made, tmp
     cities, classes = tmp_path / "cities.txt", tmp_path / "classes.txt"
     cities.write_bytes("Zürich\n".encode("latin-1"))
     classes.write_bytes("Zürich\t01\n".encode())
+    (tmp_path / "any.vec").write_bytes("Zürich 1 2\n".encode("latin-1"))
     given = ("file", "--gazetteer", f"city={cities}", "--classes", f"brown={classes}", "--vector-length", "none")
+    given += ("--vectors", str(tmp_path / "any.vec"))
     outcome = call(*given, "--encoding", "latin-1")
     assert outcome.exit_code == 0, outcome
     assert found[0][0].features["gazetteers"] == {"city": ["Zürich"]}
     assert found[0][0].features["classes"] == {"brown": {"Zürich": "01"}}
     assert found[0][0].features["vector_length"] is None
+    assert found[0][0].features["vectors"].words == ["Zürich"]
     assert "cities.txt, line 1: it is not utf-8" in str(call(*given).exception)
     assert call("file", "--vector-length", "long").exit_code == 2
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import struct
 import sys
 
@@ -189,7 +190,7 @@ def test_files_of_vectors(tmp_path):
         ("", r"holds no vectors: it is empty."),
         (b"3 2\na " + struct.pack("<2f", 1, 2), r"ends within the vector of word 2, but says that it has 3 words"),
         (struct.pack("<i", 793712314) + b"abc", r"is a model of fastText: read the .vec file"),
-        (b"1 2\n\xff\xfe 1 2\n", r"line 2: the word is not UTF-8."),
+        (b"1 2\n\xff\xfe 1 2\n", r"line 2: the word is not utf-8: pass the encoding of the file."),
         ("a 1 2\n 3 4 5\n", r"line 2: it begins with a blank, not with a word."),
         ("2 3\na 1 2\nb 3 4\n", r"line 2: the vector of 'a' has 2 numbers, but others 3."),
         ("a 1 2\nb 1 1e99\n", r"line 2: the vector of 'b' contains NaN or infinity."),
@@ -200,6 +201,21 @@ def test_bad_files_of_vectors(content, message, tmp_path):
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ValueError, match=message):
         read_vectors(path)
+
+
+def test_vectors_of_words_in_another_encoding(tmp_path):
+    path, rows = tmp_path / "any.txt", tmp_path / "rows.npy"
+    path.write_bytes("Zürich 1 2\nRom 3 4\n".encode("latin-1"))
+    np.save(rows, [[1.0, 2.0], [3.0, 4.0]])
+    rows.with_suffix(".txt").write_bytes("Zürich\nRom\n".encode("latin-1"))
+    for file in (path, rows):
+        for options in ({}, {"most_read": 0}):
+            with pytest.raises(ValueError, match=r"line 1: .* not utf-8: pass the encoding of the file"):
+                read_vectors(file, **options)
+            vectors, found = read_vectors(file, encoding="latin-1", **options).find(["Rom", "Zürich"])
+            assert vectors[found].tolist() == [[3, 4], [1, 2]]
+    with pytest.raises(ValueError, match="encoding must be the name of an encoding of texts, not 'none'"):
+        read_vectors(path, encoding="none")
 
 
 def test_mapped_vectors_are_checked_when_they_are_read(tmp_path):
@@ -302,6 +318,15 @@ def test_bad_options(options, error, message):
     for use in (lambda features: features.fit([]), lambda features: features.transform([])):
         with pytest.raises(error, match=message):
             use(WindowFeatures(**options))
+
+
+@pytest.mark.parametrize("title", ["word", "lower[+1]", "tag2", "prefix"])
+def test_titles_are_not_those_of_words(title):
+    values = {"gazetteers": ["Rome"], "patterns": "a", "classes": {"Rome": "1"}}
+    for name, value in values.items():
+        with pytest.raises(ValueError, match=rf"{name} must have another title for '{re.escape(title)}', which is one"):
+            WindowFeatures(**{name: {title: value}}).fit([])
+        WindowFeatures(**{name: {f"my {title}": value, "tags": value}}).fit([])
 
 
 FILE = "-DOCSTART- O\n\na O\n\nb O\n\n-DOCSTART- O\n\nc O\n\nd O\n"

@@ -120,6 +120,9 @@ def test_taggers(tmp_path, interpreted_loops):
     [
         ("U0:%x[0,0]\nU1:%x[0", "Line 2 of the template has a broken macro"),
         ("U0:%x[0,-1]", "Line 1 of the template has a broken macro"),
+        ("U0:%x(0,0)", "Line 1 of the template has a broken macro"),
+        ("U0%:%x[0,0]", "Line 1 of the template has a broken macro"),
+        ("U0:%x[0,0]\nU1:%", "Line 2 of the template has a broken macro"),
         ("U0:%y[0,0]", "a macro that is none"),
         ("U0:%t[0,0]", "a macro that is none"),
         ('U0:%x[0,0,"a"]', "a macro that is none"),

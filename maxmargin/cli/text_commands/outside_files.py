@@ -44,7 +44,7 @@ def read_vector_file(path: Path, encoding: str) -> Any:
     """The vectors in a file."""
     from maxmargin.text.resources.vector_files import read_vectors
 
-    return read_vectors(path)
+    return read_in_either(read_vectors, path, encoding)
 
 
 READERS: dict[str, Callable[[Any, str], Any]] = {

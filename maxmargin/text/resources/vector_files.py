@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.text.resources.word_vectors import BINARY, ROWS, TEXT, VectorFile, WordVectors, hash_word
-from maxmargin.text.sentence_files.line_files import COMPRESSED, Lines
+from maxmargin.text.sentence_files.line_files import COMPRESSED, Lines, check_encoding
 from maxmargin.wording import count_of
 
 LARGEST = np.finfo(np.float32).max
@@ -23,7 +23,9 @@ BOM = b"\xef\xbb\xbf"  # what some programs begin a file of UTF-8 with
 FASTTEXT = (793712314).to_bytes(4, "little")  # begins a model of fastText
 
 
-def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> WordVectors | VectorFile:
+def read_vectors(
+    path: str | PathLike[str], *, most_read: int = MOST_READ, encoding: str = "utf-8"
+) -> WordVectors | VectorFile:
     r"""Read the vectors of words from a file, or map it, if it is large.
 
     Lines of text have a word and its numbers, as those of GloVe, word2vec and fastText (.vec) do, the latter after a
@@ -38,6 +40,8 @@ def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> Wo
     most_read
         The number of bytes up to which a file is read, so that models hold its vectors. Larger ones are mapped: models
         hold where they are, and need the file.
+    encoding
+        Of words.
 
     Returns
     -------
@@ -52,6 +56,7 @@ def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> Wo
     >>> vectors.words, vectors.width
     (['the', 'dog'], 3)
     """
+    check_encoding(encoding)
     path = Path(path)
     size = path.stat().st_size
     if not size:
@@ -59,13 +64,14 @@ def read_vectors(path: str | PathLike[str], *, most_read: int = MOST_READ) -> Wo
     if path.suffix.lower() in COMPRESSED:
         raise ValueError(f"{path} is compressed, and cannot be mapped: unpack it first.")
     if path.suffix.lower() == ".npy":
-        return _read_rows(path, size, most_read)
+        return _read_rows(path, size, most_read, encoding)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         shape = find_shape(data, str(path))
         records = binary_records(data, shape, str(path)) if shape.is_binary else text_records(data, shape, str(path))
+        decoded = _decode(records, "word" if shape.is_binary else "line", str(path), encoding)
         if size <= most_read:
-            return _in_memory(data, records, shape, str(path))
-        hashes, places = _index((word, place) for _, word, place in records)
+            return _in_memory(data, decoded, shape, str(path))
+        hashes, places = _index((word, place) for _, word, place in decoded)
     return VectorFile(str(path.resolve()), size, BINARY if shape.is_binary else TEXT, shape.width, hashes, places)
 
 
@@ -151,14 +157,22 @@ def binary_records(data: Content, shape: FileShape, name: str) -> Iterator[tuple
         start = blank + 1 + 4 * shape.width
 
 
-def _in_memory(data: Content, records: Iterator[tuple[int, bytes, int]], shape: FileShape, name: str) -> WordVectors:
-    vectors: dict[str, np.ndarray] = {}
+def _decode(
+    records: Iterator[tuple[int, bytes, int]], unit: str, name: str, encoding: str
+) -> Iterator[tuple[str, str, int]]:
+    """Where each word is, for messages, the word, and the place of its numbers."""
     for number, word, place in records:
-        where = f"{name}, word {number}" if shape.is_binary else f"{name}, line {number}"
+        where = f"{name}, {unit} {number}"
         try:
-            text = word.decode()
+            text = word.decode(encoding)
         except UnicodeDecodeError:
-            raise ValueError(f"{where}: the word is not UTF-8.") from None
+            raise ValueError(f"{where}: the word is not {encoding}: pass the encoding of the file.") from None
+        yield where, text, place
+
+
+def _in_memory(data: Content, records: Iterator[tuple[str, str, int]], shape: FileShape, name: str) -> WordVectors:
+    vectors: dict[str, np.ndarray] = {}
+    for where, text, place in records:
         try:
             vector = (
                 np.frombuffer(data[place : place + 4 * shape.width], "<f4")
@@ -177,7 +191,7 @@ def _in_memory(data: Content, records: Iterator[tuple[int, bytes, int]], shape: 
     return WordVectors(vectors, np.stack([*vectors.values()]))
 
 
-def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFile:
+def _read_rows(path: Path, size: int, most_read: int, encoding: str) -> WordVectors | VectorFile:
     try:
         matrix = np.load(path, mmap_mode="r")
     except ValueError:
@@ -185,12 +199,12 @@ def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFil
     listed = path.with_suffix(".txt")
     if not listed.is_file():
         raise ValueError(f"{path} needs the file {listed}, with the word of each row in a line.")
-    n_words = sum(1 for _ in _words_of(listed))
+    n_words = sum(1 for _ in _words_of(listed, encoding))
     if matrix.ndim != 2 or len(matrix) != n_words or matrix.dtype.kind != "f":
         expected = f"a row of numbers for each of {count_of(n_words, 'word')} in {listed.name}"
         raise ValueError(f"{path} must be a matrix with {expected}, not of shape {matrix.shape} and {matrix.dtype}.")
     if size <= most_read:
-        words = [*_words_of(listed)]
+        words = [*_words_of(listed, encoding)]
         is_bad = ~np.isfinite(matrix).all(axis=1)
         if is_bad.any():
             row = int(np.argmax(is_bad))
@@ -198,19 +212,19 @@ def _read_rows(path: Path, size: int, most_read: int) -> WordVectors | VectorFil
         first = dict(zip(reversed(words), reversed(range(len(words))), strict=True))
         kept = sorted(first.values())
         return WordVectors([words[row] for row in kept], matrix[kept])
-    hashes, places = _index((word.encode(), row) for row, word in enumerate(_words_of(listed)))
+    hashes, places = _index((word, row) for row, word in enumerate(_words_of(listed, encoding)))
     return VectorFile(str(path.resolve()), size, ROWS, matrix.shape[1], hashes, places)
 
 
-def _words_of(path: Path) -> Iterator[str]:
+def _words_of(path: Path, encoding: str) -> Iterator[str]:
     """The words of a file that has one in each line."""
-    return (line for _, line in Lines(path, "utf-8") if line is not None)
+    return (line for _, line in Lines(path, encoding) if line is not None)
 
 
-def _index(records: Iterator[tuple[bytes, int]]) -> tuple[np.ndarray, np.ndarray]:
+def _index(records: Iterator[tuple[str, int]]) -> tuple[np.ndarray, np.ndarray]:
     """Hashes of words, ascending, and their places."""
     both = np.fromiter(
-        ((hash_word(word), place) for word, place in records), np.dtype([("hash", "u8"), ("place", "i8")])
+        ((hash_word(word.encode()), place) for word, place in records), np.dtype([("hash", "u8"), ("place", "i8")])
     )
     hashes, first = np.unique(both["hash"], return_index=True)
     return hashes, both["place"][first]

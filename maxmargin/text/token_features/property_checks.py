@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from maxmargin.wording import quote
 
+OWN_TITLES = re.compile(r"(word|lower|shape|prefix|suffix|words|tag\d+|chars|elsewhere)(?![^\[=|])")
 MOST_PREFIX = 1_000  # characters of the path of a class
+
+
+def check_own_titles(name: str, titles: Iterable[object]) -> None:
+    """Raise where a title is one of features that words have in any case."""
+    for title in titles:
+        if isinstance(title, str) and OWN_TITLES.match(title):
+            raise ValueError(f"{name} must have another title for {title!r}, which is one of features of words.")
 
 
 def check_patterns(name: str, patterns: object) -> None:

@@ -19,6 +19,7 @@ from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.document_words import DocumentWords, spellings_of
 from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
+from maxmargin.text.token_features.property_checks import check_own_titles
 from maxmargin.text.token_features.sources import (
     ListedNames,
     Options,
@@ -99,6 +100,8 @@ class WindowFeatures(WindowOptions):
         """
         self._check_options()
         self.gazetteers_ = Gazetteers(self.gazetteers or {}, loose=self.loose_names)
+        for name in ("gazetteers", "patterns", "classes"):
+            check_own_titles(name, getattr(self, name) or ())
         return self
 
     def _check_options(self) -> None:
