@@ -120,6 +120,23 @@ def test_types_that_were_not_seen(papers):
         model.predict([X[0]._replace(node_types=["paper"] * 3)])
 
 
+@pytest.mark.parametrize("make", [GraphSVM, GraphCRF])
+def test_relaxed_losses_of_labels_that_are_known_in_part(make, interpreted_loops):
+    graphs = [(np.eye(3), [(0, 1), (1, 2), (2, 0)]), (np.eye(3)[::-1], [(0, 1)])]
+    soft = [["a", {"a": 0.25, "b": 0.75}, "b"], ["b", "a", "a"]]
+    model = make(loss="relaxed", random_state=0).fit(graphs, soft)
+    assert model.status_.name == "OPTIMAL"
+    (_, problem, weak), loss = model._learn(graphs, soft), model._trainer.find_loss(model)
+    again = IDAL().solve(problem, model.C, loss=loss, weak=weak, tol=1e-5, max_passes=5000, random_state=1)
+    assert again.certificate.dual <= model.certificate_.primal <= again.certificate.primal * 1.002
+    heavy = make(loss="relaxed", C=1e-6, random_state=0).fit(graphs, [["a", "b", "b"], ["b", "a", "a"]], prior=model)
+    assert np.allclose(heavy._w, model._w, atol=1e-4)
+    with pytest.raises(
+        ValueError, match=r"^y has None, or a set, in place of labels, which the relaxed loss does not .*"
+    ):
+        make(loss="relaxed").fit(graphs, [["a", None, {"a", "b"}], ["b", "a", "a"]])
+
+
 def test_relaxed_losses(squares):
     X, y = squares
     svm = GraphSVM(loss="relaxed", C=0.1, tol=0.05, random_state=0).fit(X, y)

@@ -9,6 +9,8 @@ from scipy.linalg import qr
 from scipy.optimize import minimize
 
 from maxmargin import Status
+from maxmargin.arrays.blocks import Blocks
+from maxmargin.encode.partial.node_states import mean_parts_of_states
 from maxmargin.losses import RelaxedLoss
 from maxmargin.problem import new_weights
 from maxmargin.runtime import interpreted
@@ -26,6 +28,7 @@ from maxmargin.solvers.relaxed.tighter_trees import tighten
 from maxmargin.structures.graphs.cliques import EdgeType
 from maxmargin.structures.graphs.elimination import with_elimination
 from maxmargin.structures.graphs.local_polytope import project
+from maxmargin.supervision.weak import Weak
 from maxmargin.testing import toy_chains
 from tests import naive, small
 from tests.fuzz import certified
@@ -130,6 +133,7 @@ class Dual:
     """D(mu) of all graphs, by definition, in sums over examples; mu are those of all graphs, one after the other."""
 
     known: ClassVar[dict] = {}  # the maxima: finding one takes longer than the methods that are held against it
+    prior = 0.0
 
     def __init__(self, problem, C, temperature, margin=True, weight=None, entropy="gini", trees=None, epsilon=1.0):
         n = len(problem.graphs.nodes.starts) - 1
@@ -171,14 +175,18 @@ class Dual:
             at += truth.size
 
     def w(self, mu):
-        return self.C * self.B @ (self.truth - mu)
+        return self.prior + self.C * self.B @ (self.truth - mu)
 
     def gain(self, mu):
         return self.weight @ (self.cost * mu) + self.temperature * (self.top - mu @ self.H @ mu)
 
     def value(self, mu):
         w = self.w(mu)
-        return (self.gain(mu) - w @ w / (2 * self.C)) / self.n
+        return (self.gain(mu) - w @ w / (2 * self.C)) / self.n + self.constant
+
+    @property
+    def constant(self):
+        return np.sum(np.square(self.prior)) / (2 * self.C * self.n)
 
     def slope(self, mu):
         return (self.weight * self.cost - 2 * self.temperature * self.H @ mu + self.B.T @ self.w(mu)) / self.n
@@ -191,11 +199,12 @@ class Dual:
             return theta @ mu + self.temperature * (self.top - mu @ self.H @ mu)
 
         found = self._maximise(value, lambda mu: theta - 2 * self.temperature * self.H @ mu, start, self.A)
-        return (w @ w / (2 * self.C) + value(found) - self.B.T @ w @ self.truth) / self.n
+        square = np.sum((w - self.prior) ** 2)
+        return (square / (2 * self.C) + value(found) - self.B.T @ w @ self.truth) / self.n
 
     def best(self, start):
         """The maximum over the local polytope."""
-        arrays = self.A, self.B, self.H, self.cost, self.weight, start
+        arrays = self.A, self.B, self.H, self.cost, self.weight, start, self.truth, np.asarray(self.prior)
         key = (*(array.tobytes() for array in arrays), self.C, self.temperature)
         if key not in self.known:
             self.known[key] = self.value(self._maximise(self.value, self.slope, start, self.A))
@@ -318,6 +327,32 @@ def test_certificates_are_of_the_weights_returned(method):
             result = method().solve(problem, 2.0, loss=loss, tol=1e-3, max_passes=max_passes, random_state=0)
             assert result.certificate.primal >= dual.objective(result.w, start) * (1 - 1e-7)
             assert result.certificate.dual <= optimum * (1 + 1e-7)
+
+
+@pytest.mark.parametrize("method", [IDAL, SoftBCFW])
+def test_soft_labels_and_priors_are_linear_terms(method):
+    """Of soft labels, D is that of their mean parts in place of the true ones; a prior is what weights are drawn to."""
+    problem = make_problem(np.random.default_rng(0), GRAPHS, (2,))
+    start = Relaxation(Objective(problem, loss=RelaxedLoss())).uniform()
+    loss = RelaxedLoss(level=0.3)
+    soft, drawn = (Dual(problem, 2.0, loss.level) for _ in range(2))
+    shares = np.random.default_rng(1).dirichlet(np.ones(2), problem.graphs.nodes.starts[-1])
+    starts = np.cumsum([0, *(truth.size for _, _, truth in (polytope(problem, i) for i in range(2)))])
+    target = mean_parts_of_states(problem.graphs, Blocks(shares.ravel(), 2 * problem.graphs.nodes.starts), float)
+    assert np.array_equal(target.starts, starts)
+    assert np.allclose(soft.A @ target.values, 0)
+    soft.truth = target.values
+    drawn.prior = np.random.default_rng(2).normal(size=new_weights(problem).size)
+    for dual, given in ((soft, {"weak": Weak(target=target)}), (drawn, {"prior": drawn.prior})):
+        optimum = dual.best(start)
+        for max_passes in (1, 3000):
+            options = {"loss": loss, "tol": 1e-3, "random_state": 0, **given}
+            result = method().solve(problem, 2.0, max_passes=max_passes, **options)
+            assert result.certificate.primal >= dual.objective(result.w, start) - 1e-7 * optimum
+            assert (result.trace.dual <= optimum * (1 + 1e-7)).all()
+        if method is IDAL:
+            assert result.status is Status.OPTIMAL
+            assert result.certificate.dual >= 0.998 * optimum
 
 
 def test_values_by_definition():

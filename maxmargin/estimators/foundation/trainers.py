@@ -83,6 +83,15 @@ class RelaxableTrainer(Trainer):
             raise ValueError(f'{model.solver} minimises relaxed losses: set loss="relaxed".')
         return find_solver("idal" if model.solver == "auto" and is_relaxed else model.solver, loss)
 
+    def complete(self, solver: Solver, loss: BaseLoss, weak: Weak | None, problem: object) -> Solver:
+        if loss.name == "relaxed" and weak is not None and weak.consistent is not None:
+            raise ValueError(
+                "y has None, or a set, in place of labels, which the relaxed loss does not take: give labels or "
+                "probabilities, join less, so that sums over all labellings are in reach, or train a structural SVM "
+                "with the hinge loss, which takes them on any graph."
+            )
+        return super().complete(solver, loss, weak, problem)
+
     def _is_of_relaxed(self, solver: str | Solver) -> bool:
         """Whether a solver is one of relaxed losses alone."""
         chosen = all_solvers().get(solver) if isinstance(solver, str) else solver

@@ -62,7 +62,6 @@ class CliqueAscent(Solver):
     needs_smooth: ClassVar[bool] = True
     takes_smooth: ClassVar[bool] = True
     takes_bounds: ClassVar[bool] = False
-    takes_linear: ClassVar[bool] = False
     has_multipliers: ClassVar[bool] = True
     resumes: ClassVar[bool] = True
     adapts_rho: ClassVar[bool] = False  # if it is None
@@ -164,7 +163,8 @@ class CliqueAscent(Solver):
 
     def _start(self, run: Run, relaxed: Relaxation) -> tuple[np.ndarray, np.ndarray]:
         start = run.start.dual if isinstance(run.start, Result) else run.start
-        if start is None:
+        tells_weights = isinstance(start, np.ndarray) and start.shape == (relaxed.n_weights,)  # and so no mean parts
+        if start is None or tells_weights:
             return self.first_means(relaxed), np.zeros(relaxed.n_multipliers)
         sizes = relaxed.n_parts, relaxed.n_multipliers
         if not isinstance(start, RelaxedPoint) or (start.means.size, start.multipliers.size) != sizes:

@@ -19,14 +19,15 @@ With a temperature g > 0,
 The matrix A is never formed. With sums over examples in place of means and Lambda = n lambda = 1/C, for mu in I, any
 multipliers xi and rho > 0,
 
-    w(mu)               = 1/Lambda B (s - mu)                delta(mu, xi) = xi - A mu / rho
+    w(mu)               = w_0 + 1/Lambda B (s - mu)          delta(mu, xi) = xi - A mu / rho
     D(mu)               = <cost, mu> + g h(mu) - Lambda/2 ||w(mu)||^2
     D_rho(mu, xi)       = D(mu) + <xi, A mu> - ||A mu||^2 / (2 rho)
-    U(w, delta)         = Lambda/2 ||w||^2 + sum_c max over the simplex of <theta_c, u> + g h_c(u)
+    U(w, delta)         = Lambda/2 ||w||^2 - Lambda <w_0, w> + sum_c max over the simplex of <theta_c, u> + g h_c(u)
                           minus <theta, s>, where theta = theta(w) + cost + A' delta
     P_rho(w, delta, xi) = U(w, delta) + rho/2 ||delta - xi||^2
 
-Weights of the examples multiply B, and all terms but those in ||w||^2.
+Weights of the examples multiply B, and all terms but those in w alone. Lambda w_0 is the linear term of the objective,
+as that of soft labels, zero without.
 
 *Upper bound.* A mu = 0 on the local polytope, which lies in I, so that P(w) <= U(w, delta) for every delta, with
 equality at the best one. *Lower bound.* D(mu) <= min P for every mu of the local polytope, and only there: D_rho at a
@@ -35,9 +36,9 @@ edges; the table of an edge is scaled down, row by row and then column by column
 is missing in its rows and columns is added as their outer product over the total (Altschuler, Weed, Rigollet 2017).
 The change of a table is at most twice that of its margins, so that the bound is tight as A mu tends to 0. Nor is it
 taken at this point nu itself, but at the best one on the way there from the true outputs s, which are feasible, too: as
-w(s) = 0 and h(s) = 0, and h is concave,
+w(s) = w_0 and h(s) = 0, and h is concave,
 
-    D(s + t (nu - s)) >= t (<cost, nu> + g h(nu)) - t^2 Lambda/2 ||w(nu)||^2    for t from 0 to 1.
+    D(s + t (nu - s)) >= t (<cost, nu> + g h(nu)) - Lambda/2 ||w_0 + t (w(nu) - w_0)||^2    for t from 0 to 1.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class Relaxation:
         self.n = objective.n
         self.n_lambda = objective.regularization * objective.n
         self.n_weights, self.dtype = objective.n_weights, objective.runner.dtype
+        self.origin, self.constant, self.least = objective.origin, objective.constant, objective.least
         starts = starts_of(part_sizes(self.problem))
         _check_trees(loss.trees, graphs)
         is_gini = loss.entropy == "gini"
@@ -185,28 +187,37 @@ class Relaxation:
         residual = np.zeros(self.n_multipliers)
         found = self._over_graphs(residuals, mu, xi, residual)
         penalty, linear, violation = np.sum(found, axis=0) / [2 * rho, 1, 1]
-        w, gain = self._weigh(mu)
-        smooth = self.n_lambda / 2 * float(np.dot(w, w))
+        v, gain = self._weigh(mu)
+        w = self.origin + v
+        smooth = self._half_square(w)
         kept = w.astype(self.dtype).astype(np.float64)  # as the dtype of the problem can keep them
-        primal = self.n_lambda / 2 * float(np.dot(kept, kept))
+        primal = self._half_square(kept) - self.n_lambda * float(np.dot(self.origin, kept))
         losses, largest = zip(*self._over_graphs(bound_losses, kept, mu, xi - residual / rho), strict=True)
         primal += sum(losses) if max(largest) <= REACH else np.inf
-        v, most = self._weigh(self.correct(mu))
-        norm = self.n_lambda * float(np.dot(v, v))
-        share = min(1.0, most / norm) if norm > 0 else 1.0  # of the way from s, where D is 0, to the corrected point
-        dual = share * (most - share * norm / 2) - ROUNDING * share * (abs(most) + share * norm)
         return Report(
             w,
             residual,
-            augmented_dual=(gain - smooth + linear - penalty) / self.n,
-            augmented_primal=(primal + penalty) / self.n,
+            augmented_dual=(gain - smooth + linear - penalty) / self.n + self.constant,
+            augmented_primal=(primal + penalty) / self.n + self.constant,
             violation=violation,
-            primal=primal / self.n,
-            dual=max(dual, 0.0) / self.n,
+            primal=primal / self.n + self.constant,
+            dual=max(self._bound(self.correct(mu)) / self.n + self.constant, self.least),
         )
 
+    def _bound(self, nu: np.ndarray) -> float:
+        """At most D of a point on the way from the true outputs to a point of the local polytope, the best of them."""
+        v, most = self._weigh(nu)
+        norm = 2 * self._half_square(v)
+        slope = most - self.n_lambda * float(np.dot(self.origin, v))
+        share = float(np.clip(slope / norm, 0, 1)) if norm > 0 else 1.0
+        magnitude = share * abs(most) + 2 * self._half_square(self.origin) + share**2 * norm
+        return share * most - self._half_square(self.origin + share * v) - ROUNDING * magnitude
+
+    def _half_square(self, w: np.ndarray) -> float:
+        return self.n_lambda / 2 * float(np.dot(w, w))
+
     def _weigh(self, mu: np.ndarray) -> tuple[np.ndarray, float]:
-        """The weights w(mu), and the costs and the entropy of mu."""
+        """The weights w(mu) - w_0, and the costs and the entropy of mu."""
         w = np.zeros((len(self.ranges), self.n_weights))
         gains = self.ranges.run(
             lambda k, lo, hi: weigh(self.problem, self.terms, self._scratches[k], self.n_lambda, mu, w[k], lo, hi)

@@ -159,7 +159,8 @@ def bound_losses(problem, terms, scratch, w, mu, delta, start, stop):
         labels = graphs.supervision.labels[graphs.nodes.starts[i] : graphs.nodes.starts[i + 1]]
         for c in range(graphs.nodes.starts[i], graphs.nodes.starts[i + 1]):
             size = score_node(problem, terms, c, w, delta, theta)
-            true_score = theta[graphs.supervision.labels[c]]
+            label = graphs.supervision.labels[c]
+            true_score = theta[label] - cost_of_label(terms, c, label)  # which is zero, unless labels are soft
             reach = largest(theta, size)
             bound = peak(theta, size, terms.entropy[c], scratch[1])
             total += terms.weight[c] * (max(bound - true_score, 0.0) + ROUNDING * reach)
