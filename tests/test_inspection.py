@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from maxmargin import ChainCRF, ChainSVM, MulticlassSVM, Tagger
 from maxmargin.crfsuite import CRF
-from maxmargin.inspection import explain, strongest_features, strongest_transitions
+from maxmargin.inspection import explain, explain_all, strongest_features, strongest_transitions
 
 X = [[["a", "b"], ["b"], ["c"]], [["c"], ["a"]], [["b"], ["a", "c"], ["a"], ["b"]]]
 Y = [["B", "I", "O"], ["O", "B"], ["B", "I", "I", "O"]]
@@ -59,6 +59,26 @@ def test_explanations_equal_enumeration(name, x, data):
     assert found.margin == pytest.approx(scores[best] - scores[tuple(found.rival_labelling)], abs=1e-6)
     assert sum(c.value for c in found.contributions) == pytest.approx(found.margin, abs=1e-6)
     assert found.rival_labelling[t] == found.rival
+
+
+@pytest.mark.parametrize("name", ["observed", "rules"])
+def test_many_positions_are_explained_at_once(name):
+    model, sequences = MODELS[name], [*X, [], *X] * 6
+    places = [(i, t, None) for i, x in enumerate(sequences) for t in range(len(x))][::-1]
+    places += [(0, 1, "O"), (0, 1, "B")] if model.predict([X[0]])[0][1] == "I" else []
+    found = explain_all(model, sequences, places)
+    alone = {}  # of each of the three sequences
+    for (i, t, rival), one in zip(places, found, strict=True):
+        x = sequences[i]
+        key = str(x), t, rival
+        wanted = alone[key] = alone.get(key) or explain(model, x, t, rival)
+        assert one[:3] == wanted[:3]
+        assert one.margin == pytest.approx(wanted.margin)
+        assert one.labelling == wanted.labelling
+        assert sum(c.value for c in one.contributions) == pytest.approx(wanted.margin if one.rival else 0.0)
+    assert explain_all(model, [], []) == []
+    with pytest.raises(ValueError, match="the sequence is empty"):
+        explain_all(model, sequences, [(3, 0, None)])
 
 
 def test_weights():

@@ -50,12 +50,14 @@
     const why = sentence.why[t], panel = find("why");
     const likely = sentence.q[t].map(([k, p]) => row(data.classes[k], percent(p)));
     const parts = [make("h3", null, "“", make("bdi", null, sentence.w[t]), "”: " + sentence.z[t]), rows(likely)];
-    if (why && why.rival === null) parts.push(make("p", null, "Nothing else is allowed here."));
-    if (why && why.rival !== null) {
-      const lines = why.of.map(([of, value]) => weight(make("bdi", null, of), value));
-      if (why.rest[0]) lines.push(row(why.rest[0] + " others", signed(why.rest[1])));
-      lines.push(row("margin", signed(why.margin)));
-      parts.push(make("h3", null, "Why " + why.tag + " and not " + why.rival), rows(lines));
+    if (!why) parts.push(make("p", { class: "about" }, data.unexplained));
+    else if (why[1] === null) parts.push(make("p", null, "Nothing else is allowed here."));
+    else {
+      const [tag, rival, margin, nOthers, others, ...pairs] = why, lines = [];
+      for (let k = 0; k < pairs.length; k += 2) lines.push(weight(make("bdi", null, data.names[pairs[k]]), pairs[k + 1]));
+      if (nOthers) lines.push(row(nOthers + " others", signed(others)));
+      lines.push(row("margin", signed(margin)));
+      parts.push(make("h3", null, "Why " + tag + " and not " + rival), rows(lines));
     }
     const readings = sentence.k.map((tags, k) => {
       const told = listed(tags.map((tag, s) => [sentence.w[s], tag]).filter(([, tag], s) => tag !== (k ? sentence.k[0][s] : "O")));
@@ -143,12 +145,14 @@
 
   function showFeatures() {
     const sought = find("feature").value.trim().toLowerCase();
-    const cards = (data.features || []).map(([tag, few, all]) => {
-      const found = (sought ? all.filter(([name]) => name.toLowerCase().includes(sought)) : all).slice(0, few);
-      const lines = found.map(([name, value]) => weight(make("bdi", null, name), value));
-      return lines.length ? make("div", { class: "card" }, make("h4", { class: colour(tag) }, tag), rows(lines)) : null;
-    }).filter(Boolean);
-    find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No feature among the strongest has that in its name.")]));
+    const found = (data.features || []).map(([tag, few, all]) => {
+      const isAsked = !sought || tag.toLowerCase().includes(sought);
+      return [tag, (isAsked ? all : all.filter(([name]) => name.toLowerCase().includes(sought))).slice(0, few)];
+    }).filter(([, some]) => some.length);
+    const cards = found.slice(0, AT_ONCE).map(([tag, some]) =>
+      make("div", { class: "card" }, make("h4", { class: colour(tag) }, tag), rows(some.map(([name, value]) => weight(make("bdi", null, name), value)))));
+    find("cards").textContent = found.length > AT_ONCE ? AT_ONCE + " of " + found.length + " tags" : "";
+    find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No tag, and no feature among the strongest, has that in its name.")]));
   }
   if (find("feature")) { find("feature").addEventListener("input", showFeatures); showFeatures(); }
 
@@ -165,8 +169,8 @@
   }
 
   function showThreshold() {
-    const least = Number(find("threshold").value), points = data.curve.filter(([at]) => at >= least), last = points[points.length - 1];
-    find("at").textContent = least.toFixed(2) + (last ? ": precision " + percent(last[1]) + ", recall " + percent(last[2]) : ": no entity is as probable");
+    const least = Number(find("threshold").value), shares = data.curve[Math.round(least * (data.curve.length - 1))];
+    find("at").textContent = least.toFixed(2) + (shares ? ": precision " + percent(shares[0]) + ", recall " + percent(shares[1]) : ": no entity is as probable");
   }
   if (find("threshold") && data.curve) { find("threshold").addEventListener("input", showThreshold); showThreshold(); }
 })();

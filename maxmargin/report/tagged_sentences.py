@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,11 +18,13 @@ from maxmargin.text.schemes import convert_tags, find_entities
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.windows import Sentences
 from maxmargin.trace import Trace
+from maxmargin.wording import count_of
 
-MOST_WORST, MOST_OTHERS = 200, 100  # sentences that are shown
-MOST_EXPLAINED = 150  # words, wrong ones and those of the worst sentences first
+MOST_WORST, MOST_OF_KINDS, MOST_SHOWN = 150, 100, 300  # sentences: the worst, those of rare errors, and all
+ENOUGH = 5  # sentences of a kind of error
+MOST_EXPLAINED, MOST_STEPS = 15_000, 4e9  # words, wrong ones and those of the worst sentences first; their transitions
 N_READINGS, N_TAGS, N_REASONS = 3, 4, 8  # that are shown of a sentence, of a word, and of an explanation
-LONGEST = 400  # characters of a word, and tokens of a sentence, that are shown
+LONGEST, LONGEST_NAME = 400, 100  # characters of a word, and tokens of a sentence, that are shown; those of a feature
 
 
 class ReportedTagger(Protocol):
@@ -88,21 +91,40 @@ def predict_alike(title: str, other: ReportedTagger, tagger: ReportedTagger, tag
         raise ValueError(f"others[{title!r}] must find entities, but its tags spell none.") from error
 
 
-def choose_sentences(tagged: Tagged) -> tuple[list[int], int]:
-    """The sentences to show, the most surprising first, and how many of them are the worst: others are a sample."""
-    order = np.argsort(-tagged.losses, kind="stable")
-    worst, rest = order[:MOST_WORST], order[MOST_WORST:]
-    sample = rest[:: max(1, len(rest) // MOST_OTHERS)][:MOST_OTHERS]
-    return [*worst.tolist(), *sample.tolist()], len(worst)
+def choose_sentences(tagged: Tagged, kinds: Iterable[Collection[int]] = ()) -> list[int]:
+    """The sentences to show, the most surprising first: the worst, a few of each kind of error, a sample of others.
+
+    Of each kind there are the numbers of sentences that have it.
+    """
+    order = np.argsort(-tagged.losses, kind="stable").tolist()
+    place = {i: k for k, i in enumerate(order)}
+    shown = {*order[:MOST_WORST]}
+    wanted = [sorted(kind, key=place.__getitem__)[:ENOUGH] for kind in kinds]
+    rare = dict.fromkeys(row[k] for k in range(ENOUGH) for row in wanted if k < len(row) and row[k] not in shown)
+    shown |= {*[*rare][:MOST_OF_KINDS]}
+    others, n_left = [i for i in order if i not in shown], MOST_SHOWN - len(shown)
+    shown |= {*others[:: -(-len(others) // n_left) or 1]}
+    return sorted(shown, key=place.__getitem__)
+
+
+def kinds_of_errors(judged: Sequence[Sequence[Judged]]) -> dict[tuple[str, str], set[int]]:
+    """The sentences that have each error, by error and type."""
+    found = defaultdict[tuple[str, str], set[int]](set)
+    for i, sentence in enumerate(judged):
+        for one in sentence:
+            for kind in one.types if one.error != RIGHT else ():
+                found[one.error, kind].add(i)
+    return found
 
 
 def describe_sentences(
     tagger: ReportedTagger, tagged: Tagged, shown: Sequence[int], others: Sequence[Sequence[Any]] = ()
-) -> list[Any]:
+) -> dict[str, Any]:
     """What the page shows of sentences: lists and dicts, short names, as there are many of them.
 
     Each has its number, words, true and predicted tags with the probability of the latter, errors by type, the best
-    readings, the likeliest tags of each word, and why some words have their tags; then the tags of other taggers.
+    readings, the likeliest tags of each word, and why words have their tags; then the tags of other taggers. Beside
+    them are the names of features and, if there are words without, what is said of why they have their tags.
     """
     losses = tagged.losses
     if tagger.asks_documents:
@@ -111,12 +133,18 @@ def describe_sentences(
     else:
         readings = tagger.predict_topk([tagged.X[i] for i in shown], N_READINGS)
     index = {tag: k for k, tag in enumerate(tagged.classes)}
-    explained: dict[int, dict[int, dict[str, Any]]] = {i: {} for i in shown}
+    explained: dict[int, dict[int, list[Any]]] = {i: {} for i in shown}
+    names: dict[str, int] = {}
+    unexplained = "Why a word has its tag is told of models of chains, and this one is of segments."
     if can_explain(tagger):
         tags = {i: best[0] for i, (best, _) in zip(shown, readings, strict=True)}
-        words = [(i, t, find_rival(tagger, tagged.y[i][t], tags[i][t], index)) for i, t in choose_words(tagged, shown)]
+        places, is_all = choose_words(tagged, shown)
+        words = [(i, t, find_rival(tagger, tagged.y[i][t], tags[i][t], index)) for i, t in places]
         for (i, t, _), explanation in zip(words, tagger.explain_words(tagged.X, words), strict=True):
-            explained[i][t] = reasons(explanation)
+            explained[i][t] = reasons(explanation, names)
+        unexplained = (
+            "" if is_all else f"Why is told of {count_of(len(words), 'word')}, the wrong ones first, not of this one."
+        )
     found = []
     for i, (best, scores) in zip(shown, readings, strict=True):
         y, predicted, table = tagged.y[i], tagged.predicted[i], tagged.marginals[i]
@@ -139,14 +167,16 @@ def describe_sentences(
                 "o": [[str(tag) for tag in other[i][:LONGEST]] for other in others],
             }
         )
-    return found
+    return {"sentences": found, "names": [*names], "unexplained": unexplained}
 
 
-def choose_words(tagged: Tagged, shown: Sequence[int]) -> list[tuple[int, int]]:
-    """The words whose tags are explained, by sentence and position: wrong ones, then others of the first sentences."""
+def choose_words(tagged: Tagged, shown: Sequence[int]) -> tuple[list[tuple[int, int]], bool]:
+    """The words whose tags are explained, by sentence and position, wrong ones first, and whether these are all."""
     words = [(i, t) for i in shown for t in range(min(len(tagged.y[i]), LONGEST))]
     words.sort(key=lambda word: tagged.y[word[0]][word[1]] == tagged.predicted[word[0]][word[1]])
-    return words[:MOST_EXPLAINED]
+    steps = len(tagged.classes) ** 2 * len(words) / max(len(shown), 1)  # of a word
+    most = int(min(MOST_EXPLAINED, MOST_STEPS / max(steps, 1.0)))
+    return words[:most], len(words) <= most
 
 
 def find_rival(tagger: ReportedTagger, true: object, predicted: object, known: Container[object]) -> object:
@@ -159,13 +189,19 @@ def can_explain(tagger: ReportedTagger) -> bool:
     return isinstance(tagger.model_, ChainCRF | ChainSVM)
 
 
-def reasons(explanation: Explanation) -> dict[str, Any]:
-    """What a page tells of why a word has its tag: the largest contributions, and the sum of the others."""
+def reasons(explanation: Explanation, names: dict[str, int]) -> list[Any]:
+    """What a page tells of why a word has its tag, whose names get numbers.
+
+    The tag, the rival, the margin, how many contributions are small, and their sum; the number of the name of each
+    large one, and its value.
+    """
     first, rest = explanation.contributions[:N_REASONS], explanation.contributions[N_REASONS:]
-    return {
-        "tag": str(explanation.label),
-        "rival": None if explanation.rival is None else str(explanation.rival),
-        "margin": round(float(explanation.margin), 4) if np.isfinite(explanation.margin) else None,
-        "of": [[one.of, round(float(one.value), 4)] for one in first],
-        "rest": [len(rest), round(float(sum(one.value for one in rest)), 4)],
-    }
+    large = [(names.setdefault(one.of[:LONGEST_NAME], len(names)), round(float(one.value), 4)) for one in first]
+    return [
+        str(explanation.label),
+        None if explanation.rival is None else str(explanation.rival),
+        round(float(explanation.margin), 4) if np.isfinite(explanation.margin) else None,
+        len(rest),
+        round(float(sum(one.value for one in rest)), 4),
+        *(number for pair in large for number in pair),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,27 +12,28 @@ from maxmargin.display.figures import Curve, draw_curves, draw_table
 from maxmargin.display.fit_summary import show_curve, tell_verdict
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.page import Section, make_page
-from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
-from maxmargin.inspection import strongest_features
+from maxmargin.inspection import strongest_by_label
 from maxmargin.metrics import bootstrap, compare_taggings, entity_report, token_accuracy
 from maxmargin.metrics.calibration import reliability
-from maxmargin.metrics.entity_curves import entity_curve
+from maxmargin.metrics.entity_curves import EntityCurve, entity_curve
 from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
 from maxmargin.report.tagged_sentences import (
-    MOST_EXPLAINED,
+    LONGEST_NAME,
     ReportedTagger,
     Tagged,
     can_explain,
     choose_sentences,
     describe_sentences,
+    kinds_of_errors,
     predict_alike,
     tag_sentences,
 )
 from maxmargin.text.data_health import check_data
 
 N_FEATURES = 15  # of each tag, that are shown at first; the search looks at more
-N_SEARCHED = 200
-N_POINTS = 200  # of the curve of thresholds
+N_SEARCHED, MOST_SEARCHED = 200, 8000  # of each tag, and of all tags that have more than the first
+MOST_TAGS, LONGEST_TAG = 40, 40  # whose transitions are drawn; characters of their names
+N_STEPS = 100  # of the slider of thresholds
 Examples = tuple[Sequence[Any], Sequence[Sequence[Any]]]
 
 
@@ -73,13 +75,15 @@ def report_tagger(
     sections = [tell_verdict(tagger.model_, tell_held_out(tagger, tagged), facts), show_curve(tagger.trace_)]
     data: dict[str, Any] = {"classes": [str(tag) for tag in tagger.classes_.tolist()], "others": [*compared]}
     if tagged is not None:
-        shown, n_worst = choose_sentences(tagged)
-        sections += [show_scores(tagger, tagged), show_sentences(tagger, len(shown), n_worst, len(tagged.X))]
+        alone = {title: tags_right_alone(tagged, predicted) for title, predicted in compared.items()}
+        kinds = [*kinds_of_errors(tagged.judged).values(), *({*side} for sides in alone.values() for side in sides)]
+        shown = choose_sentences(tagged, kinds)
+        sections += [show_scores(tagger, tagged, shown), show_sentences(tagger, len(shown), len(tagged.X))]
         if compared:
-            sections.append(compare(tagger, tagged, compared))
-        data["sentences"] = describe_sentences(tagger, tagged, shown, [*compared.values()])
-    if isinstance(tagger.model_, ChainCRF | ChainSVM):
-        sections.append(show_weights(tagger))
+            sections.append(compare(tagger, tagged, compared, alone, shown))
+        data |= describe_sentences(tagger, tagged, shown, [*compared.values()])
+    sections.append(show_weights(tagger))
+    if can_explain(tagger):
         data["features"] = strongest_by_tag(tagger)
     if tagged is not None:
         sections.append(show_probabilities(tagger, tagged, data))
@@ -101,31 +105,41 @@ def tell_held_out(tagger: ReportedTagger, tagged: Tagged | None) -> object:
     return join([f"{what} on {len(tagged.X):,} held-out sentences: ", tag("strong", interval), "."])
 
 
-def show_scores(tagger: ReportedTagger, tagged: Tagged) -> Section:
-    """Scores by type, with errors that lead to their sentences; or the share of right tags."""
+def show_scores(tagger: ReportedTagger, tagged: Tagged, shown: Sequence[int]) -> Section:
+    """Scores by type, with errors that lead to their sentences, of those shown; or the share of right tags."""
     if tagger.scheme_ is None:
         share = token_accuracy(tagged.y, tagged.predicted)
         return Section("scores", "Scores", tag("p", f"{100 * share:.2f} % of all tags are right."))
     report, errors = entity_report(tagged.y, tagged.predicted), count_errors(tagged.judged)
+    there = count_errors([tagged.judged[i] for i in shown])
     rows = []
     for kind, score in [(ALL, report.overall), *report.types.items()]:
-        lead = {"type": "button", "class_": "leads", "data_type": "" if kind == ALL else kind}
-        counts = [(error, errors[kind][error]) for error in ERRORS]
-        buttons = [tag("button", f"{n:,}", data_error=error, **lead) if n else "0" for error, n in counts]
+        of_type = "" if kind == ALL else kind
+        leads = [lead_to(error, of_type, errors[kind][error], there[kind][error]) for error in ERRORS]
         shares = [f"{100 * share:.2f}" for share in (score.precision, score.recall, score.f1)]
-        rows.append([kind, *shares, f"{score.n_true:,}", f"{score.n_predicted:,}", f"{score.n_right:,}", *buttons])
+        rows.append([kind, *shares, f"{score.n_true:,}", f"{score.n_predicted:,}", f"{score.n_right:,}", *leads])
     titles = ("type", "precision", "recall", "F1", "true", "found", "right", *ERRORS)
     note = tag("p", "A number of errors leads to its sentences. Errors of type concern both types.")
     return Section("scores", "Scores", join([table(titles, rows, class_="numbers"), note]))
 
 
-def show_sentences(tagger: ReportedTagger, n_shown: int, n_worst: int, n_all: int) -> Section:
+def lead_to(error: str, of_type: str, n: int, n_shown: int) -> Markup:
+    """How often there is an error; the number leads to the sentences that have it, or says how many are shown."""
+    if not n:
+        return Markup("0")
+    button = tag("button", f"{n:,}", type="button", class_="leads", data_error=error, data_type=of_type)
+    return button if n == n_shown else join([button, tag("div", f"{n_shown:,} shown", class_="about")])
+
+
+def show_sentences(tagger: ReportedTagger, n_shown: int, n_all: int) -> Section:
     """The browser of sentences, which the script fills."""
     which = f"All {n_all:,} sentences."
     if n_shown < n_all:
-        rest = f"{n_shown - n_worst:,} of the other {n_all - n_worst:,}"
-        which = f"The {n_worst:,} sentences that surprise the tagger most, and {rest}."
-    why = f" and, of {MOST_EXPLAINED} words, the wrong ones first, why" if can_explain(tagger) else ""
+        which = (
+            f"{n_shown:,} of {n_all:,} sentences: those that surprise the tagger most, some of each kind of error, and "
+            "a sample of the others."
+        )
+    why = " and why it was tagged so" if can_explain(tagger) else ""
     note = tag(
         "p",
         f"{which} True tags stand above the words, predicted ones below, over a bar as long as they are probable. "
@@ -162,15 +176,32 @@ def show_sentences(tagger: ReportedTagger, n_shown: int, n_worst: int, n_all: in
 def show_weights(tagger: ReportedTagger) -> Section:
     """Transitions as a heat map, and the strongest features of each tag, which the script fills in."""
     model = tagger.model_
+    if not can_explain(tagger):
+        return Section(
+            "weights", "Weights", tag("p", "Weights are shown of models of chains; this one is of segments.")
+        )
     names = [str(tag) for tag in model.classes_.tolist()]
     values = np.where(model._encoder.penalty == 0, np.asarray(model.coef_.transitions, float), np.nan)
-    heat = draw_table(names, values, name="Weights of transitions", row_title="from", column_title="to")
+    largest = np.nan_to_num(np.fmax(np.abs(values), np.abs(values).T)).max(axis=1, initial=0.0)
+    which = np.sort(np.argsort(-largest, kind="stable")[:MOST_TAGS])
+    said = f"Of {len(names):,} tags, the {MOST_TAGS} whose transitions have the largest weights."
+    heat = draw_table(
+        [names[k][:LONGEST_TAG] for k in which],
+        values[np.ix_(which, which)],
+        name="Weights of transitions",
+        row_title="from",
+        column_title="to",
+    )
     search = tag(
-        "p", tag("label", "Features ", Markup('<input id="feature" type="search" autocomplete="off">')), class_="choice"
+        "p",
+        tag("label", "Features or tag ", Markup('<input id="feature" type="search" autocomplete="off">')),
+        tag("span", "", id="cards", role="status"),
+        class_="choice",
     )
     features = tag("div", "", id="features", class_="cards")
     parts = [
         tag("h3", "Transitions"),
+        tag("p", said) if len(which) < len(names) else "",
         tag("div", heat, class_="scroll", tabindex=0),
         tag("h3", "Strongest features"),
         search,
@@ -182,9 +213,10 @@ def show_weights(tagger: ReportedTagger) -> Section:
 def strongest_by_tag(tagger: ReportedTagger) -> list[list[object]]:
     """The features of the largest weights of each tag of the model."""
     classes = tagger.model_.classes_.tolist()
-    found = [strongest_features(tagger.model_, tag, N_SEARCHED) for tag in classes]
+    most = min(N_SEARCHED, max(N_FEATURES, MOST_SEARCHED // len(classes)))
+    found = strongest_by_label(tagger.model_, classes, most)
     return [
-        [str(tag), N_FEATURES, [[one.of[:100], round(one.weight, 4)] for one in row]]
+        [str(tag), N_FEATURES, [[one.of[:LONGEST_NAME], round(one.weight, 4)] for one in row]]
         for tag, row in zip(classes, found, strict=True)
     ]
 
@@ -206,8 +238,7 @@ def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, o
         ]
     if tagger.scheme_ is not None:
         curve = entity_curve(tagged.y, tagger.predict_entities(tagged.X))
-        which = np.unique(np.linspace(0, len(curve.thresholds) - 1, N_POINTS).astype(int))[: len(curve.thresholds)]
-        data["curve"] = [[round(float(column[k]), 4) for column in curve] for k in which]
+        data["curve"] = [shares_at(curve, step / N_STEPS) for step in range(N_STEPS + 1)]
         drawn = [
             Curve("precision", curve.thresholds, curve.precision, "c0"),
             Curve("recall", curve.thresholds, curve.recall, "c1"),
@@ -217,7 +248,7 @@ def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, o
             tag(
                 "label",
                 "Least probability of an entity ",
-                Markup('<input id="threshold" type="range" min="0" max="1" step="0.01" value="0">'),
+                Markup(f'<input id="threshold" type="range" min="0" max="1" step="{1 / N_STEPS}" value="0">'),
             ),
             tag("output", "", id="at", for_="threshold"),
             class_="choice",
@@ -230,20 +261,39 @@ def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, o
     return Section("probabilities", "Probabilities", join(parts))
 
 
-def compare(tagger: ReportedTagger, tagged: Tagged, compared: Mapping[str, Sequence[Sequence[object]]]) -> Section:
+def shares_at(curve: EntityCurve, least: float) -> list[float] | None:
+    """Precision and recall of entities that are as probable as that; None if none is."""
+    n = int(np.count_nonzero(curve.thresholds >= least))
+    return [round(float(column[n - 1]), 6) for column in curve[1:]] if n else None
+
+
+def tags_right_alone(tagged: Tagged, predicted: Sequence[Sequence[object]]) -> tuple[Counter[int], Counter[int]]:
+    """How many tags of each sentence the tagger has right and another one has not, and the reverse."""
+    alone = Counter[int](), Counter[int]()
+    for i, (y, mine, its) in enumerate(zip(tagged.y, tagged.predicted, predicted, strict=True)):
+        for truth, a, b in zip(y, mine, its, strict=True):
+            if a == truth != b:
+                alone[0][i] += 1
+            elif b == truth != a:
+                alone[1][i] += 1
+    return alone
+
+
+def compare(
+    tagger: ReportedTagger,
+    tagged: Tagged,
+    compared: Mapping[str, Sequence[Sequence[object]]],
+    alone: Mapping[str, Sequence[Counter[int]]],
+    shown: Sequence[int],
+) -> Section:
     """Other taggers beside this one: differences with intervals, and who has what right alone."""
     rows = []
     for name, predicted in compared.items():
         found = compare_taggings(tagged.y, predicted, tagged.predicted, entities=tagger.scheme_ is not None)
-        alone = [0, 0]
-        for y, mine, its in zip(tagged.y, tagged.predicted, predicted, strict=True):
-            for truth, a, b in zip(y, mine, its, strict=True):
-                alone[0] += a == truth != b
-                alone[1] += b == truth != a
-        buttons = [
-            tag("button", f"{n:,}", type="button", class_="leads", data_error=kind, data_type=name) if n else "0"
-            for n, kind in zip(alone, ("only this", "only other"), strict=True)
+        leads = [
+            lead_to(kind, name, counts.total(), sum(counts[i] for i in shown))
+            for counts, kind in zip(alone[name], ("only this", "only other"), strict=True)
         ]
-        rows.append((name, found.second, found.first, found.difference, f"{found.p_value:.3f}", *buttons))
+        rows.append((name, found.second, found.first, found.difference, f"{found.p_value:.3f}", *leads))
     titles = ("beside", "this tagger", "the other", "difference", "p", "tags right here only", "right there only")
     return Section("comparison", "Comparison", table(titles, rows, class_="numbers"))

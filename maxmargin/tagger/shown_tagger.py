@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from maxmargin.display.notebook import offer_model, show_model
-from maxmargin.inspection import Explanation, explain
+from maxmargin.inspection import Explanation, explain_all
 from maxmargin.persist.files import Location, check_writable
 from maxmargin.tagger.fitted_tagger import FittedTagger
 from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import check_known
 from maxmargin.text.schemes import LabelSequences
-from maxmargin.text.token_features.named_features import is_named
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.windows import Sentences
 
@@ -112,9 +111,12 @@ class ShownTagger(FittedTagger):
         >>> [found.label for found in tagger.explain_words(X, [(0, 3, None), (1, 0, "O")])]
         ['B-LOC', 'B-PER']
         """
-        model, rows = self._fitted(), self._rows(X)
-        by_name: bool = is_named(rows)
-        return [explain(model, rows[i : i + 1] if by_name else rows[i], t, rival) for i, t, rival in words]
+        words, model = [*words], self._fitted()
+        if not self.asks_documents:
+            numbers = {i: k for k, i in enumerate(dict.fromkeys(i for i, _, _ in words))}
+            sentences = X if isinstance(X, Sequence) else [*X]
+            X, words = [sentences[i] for i in numbers], [(numbers[i], t, rival) for i, t, rival in words]
+        return explain_all(model, self._rows(X), words)
 
 
 def check_examples(X: Any, y: Any, name_X: str, name_y: str) -> tuple[list[Any], list[Any]]:

@@ -1,10 +1,11 @@
 """A headless Chromium; tests that need one are skipped, with the reason, where it is not."""
 
+import os
 import shutil
 
 import pytest
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = shutil.which(os.environ.get("CHROMIUM", "chromium")) or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 

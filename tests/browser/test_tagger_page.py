@@ -9,11 +9,15 @@ import pytest
 
 from maxmargin import ChainCRF, ChainSVM, Tagger, regularization_path
 from maxmargin.metrics import entity_curve, entity_report
+from maxmargin.report import tagged_sentences
 from maxmargin.text import AnnotatedText, TextEntity
 from maxmargin.text.standoff.text_page import show_texts
-from tests.sentences import tagged_sentences
+from tests import sentences
 
-SENTENCES = tagged_sentences()
+webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not there: pip install selenium")
+Keys = webdriver.Keys
+
+SENTENCES = sentences.tagged_sentences()
 X = [[token[0] for token in sentence] for sentence in SENTENCES]
 Y = [[token[2] for token in sentence] for sentence in SENTENCES]
 HOSTILE = [["</script><script>document.title='x'</script>", "\u202egnp", "x" * 10_000, "<img src=x onerror=alert(1)>"]]
@@ -101,17 +105,31 @@ def test_a_word_shows_why(opened, taggers):
 
 def test_the_slider(opened, taggers):
     curve = entity_curve(TAGS, taggers[0].predict_entities(TEST))
-    choose(opened, "#threshold", "0.6")
+    (slider,) = find(opened, "#threshold")
+    choose(opened, "#threshold", "0.59")
+    slider.send_keys(Keys.ARROW_RIGHT)
     last = [k for k, least in enumerate(curve.thresholds) if least >= 0.6][-1]
     shares = f"precision {100 * curve.precision[last]:.1f} %, recall {100 * curve.recall[last]:.1f} %"
     assert text_of(opened, "#at") == f"0.60: {shares}"
+    slider.send_keys(Keys.END)
+    assert text_of(opened, "#at").startswith("1.00: ")
 
 
 def test_features_are_searched(opened):
     choose(opened, "#feature", "WORD=ROME")
     assert {cell.text for cell in find(opened, "#features th")} == {"word=Rome"}
+    choose(opened, "#feature", "b-per")
+    assert [card.text for card in find(opened, "#features h4")] == ["B-PER"]
     choose(opened, "#feature", "no such feature")
-    assert text_of(opened, "#features").startswith("No feature")
+    assert text_of(opened, "#features").startswith("No tag, and no feature")
+
+
+def test_words_without_reasons_say_so(browser, taggers, tmp_path, monkeypatch):
+    monkeypatch.setattr(tagged_sentences, "MOST_EXPLAINED", 1)
+    taggers[0].report(tmp_path / "a.html", X, Y)
+    browser.get((tmp_path / "a.html").as_uri())
+    find(browser, "#found .word:not(.wrong)")[-1].click()
+    assert "Why is told of 1 word, the wrong ones first, not of this one." in text_of(browser, "#why")
 
 
 def test_models_are_compared(opened, taggers):
@@ -125,10 +143,8 @@ def test_models_are_compared(opened, taggers):
 
 
 def test_keys_alone(opened):
-    from selenium.webdriver import ActionChains, Keys
-
     def press(*keys):
-        ActionChains(opened).send_keys(*keys).perform()
+        webdriver.ActionChains(opened).send_keys(*keys).perform()
         return opened.switch_to.active_element
 
     for _ in range(60):
@@ -142,6 +158,12 @@ def test_keys_alone(opened):
     press(Keys.ENTER)
     assert second.get_attribute("aria-pressed") == "true"
     assert find(second, ".text")[0].text in text_of(opened, "#why h3:first-child")
+    for what in ("#scores button[data-error=spurious]", "#comparison button[data-error='only this']"):
+        lead = find(opened, what)[0]
+        opened.execute_script("arguments[0].focus()", lead)
+        first = press(Keys.ENTER)  # the lead is gone to its sentences, and so is the focus
+        assert "word" in first.get_attribute("class").split()
+        assert int(text_of(opened, "#count").split()[0]) <= int(lead.text)
 
 
 def test_hostile_text_only_shows(opened):

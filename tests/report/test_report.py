@@ -10,20 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maxmargin import ChainCRF, Tagger
+from maxmargin import ChainCRF, SegmentCRF, Tagger
 from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.markup import as_json, tag
 from maxmargin.inspection import Contribution, Explanation, strongest_features
 from maxmargin.metrics import bootstrap, compare_taggings, entity_curve, entity_report, reliability
+from maxmargin.report import tagged_sentences, tagger_report
 from maxmargin.report.entity_errors import ALL, RIGHT, count_errors, judge_entities
-from maxmargin.report.tagged_sentences import MOST_EXPLAINED, reasons
+from maxmargin.report.tagged_sentences import choose_sentences, kinds_of_errors, reasons, tag_sentences
+from maxmargin.runtime import interpreted
 from maxmargin.text import Corpus, Layout, check_data, convert_tags
 from maxmargin.text.schemes import Entity
 from tests.cli.conftest import input_error, run
 from tests.pages import Elements, check_page
-from tests.sentences import column_text, tagged_sentences
+from tests.sentences import column_text
+from tests.sentences import tagged_sentences as made_sentences
 
-SENTENCES = tagged_sentences()
+SENTENCES = made_sentences()
 X = [[token[0] for token in sentence] for sentence in SENTENCES]
 Y = [[token[2] for token in sentence] for sentence in SENTENCES]
 HOSTILE = [["</script><script>alert(1)</script>", "\u202egnp", "x" * 10_000, "<b>&amp;", "ok"]]
@@ -89,9 +92,16 @@ def test_the_numbers_are_those_of_the_metrics(tagger, page):
         p = [marginals[i][t, classes.index(one)] for t, one in enumerate(predicted[i])]
         assert np.allclose(sentence["p"], p, atol=6e-4)
         for t, why in sentence["why"].items():
-            assert why == json.loads(json.dumps(reasons(tagger.explain(test[i], int(t), rival_of(sentence, int(t))))))
-    curve = entity_curve(tags, tagger.predict_entities(test))
-    assert np.allclose(data["curve"], np.stack(curve, axis=1), atol=1e-4)
+            names = {name: number for number, name in enumerate(data["names"])}
+            assert why == reasons(tagger.explain(test[i], int(t), rival_of(sentence, int(t))), names)
+            assert len(names) == len(data["names"])
+    entities = tagger.predict_entities(test)
+    for step, shares in enumerate(data["curve"]):
+        curve = entity_curve(tags, [[one for one in row if one.probability >= step / 100] for row in entities])
+        assert (shares is None) == (not len(curve.thresholds))
+        if shares is not None:
+            assert shares == pytest.approx([curve.precision[-1], curve.recall[-1]], abs=1e-6)
+    assert step == 100
 
 
 def rival_of(sentence, t):
@@ -151,13 +161,15 @@ def test_the_numbers_of_sentences_and_weights_are_those_of_the_tagger(tagger, ot
         assert sentence["o"] == [beside[sentence["i"]]]
         for t, why in sentence["why"].items():
             found = tagger.explain(test[sentence["i"]], int(t), rival_of(sentence, int(t)))
-            assert (why["tag"], why["rival"]) == (found.label, found.rival)
-            assert why["margin"] == pytest.approx(found.margin, abs=1e-4)
-            added = sum(value for _, value in why["of"]) + why["rest"][1]
-            assert added == pytest.approx(found.margin, abs=1e-3)
-    words = [(sentence, t) for sentence in data["sentences"] for t in range(len(sentence["w"]))]
-    assert sum(len(sentence["why"]) for sentence in data["sentences"]) == min(MOST_EXPLAINED, len(words))
-    assert all(str(t) in sentence["why"] for sentence, t in words if rival_of(sentence, t))
+            label, rival, margin, n_others, others, *pairs = why
+            assert (label, rival) == (found.label, found.rival)
+            assert margin == pytest.approx(found.margin, abs=1e-4)
+            assert sum(pairs[1::2]) + others == pytest.approx(found.margin, abs=1e-3)
+            assert n_others + len(pairs) / 2 == len(found.contributions)
+            assert [data["names"][k] for k in pairs[::2]] == [
+                c.of[:100] for c in found.contributions[: len(pairs) // 2]
+            ]
+    assert all(len(sentence["why"]) == len(sentence["w"]) for sentence in data["sentences"])
     for name, _, features in data["features"]:
         wanted = strongest_features(tagger.model_, name, len(features))
         assert [of for of, _ in features] == [one.of[:100] for one in wanted]
@@ -207,8 +219,55 @@ def test_taggers_of_all_kinds_have_a_page(options, tmp_path):
 
 def test_contributions_add_up():
     found = [Contribution(0, f"f{k}", 1.0 + k) for k in range(12)]
-    told = reasons(Explanation(0, "A", "B", 78.0, ["A"], ["B"], found))
-    assert sum(value for _, value in told["of"]) + told["rest"][1] == told["margin"]
+    names = {"f11": 0}
+    told = reasons(Explanation(0, "A", "B", 78.0, ["A"], ["B"], found), names)
+    assert sum(told[6::2]) + told[4] == told[2]
+    assert [[*names][k] for k in told[5::2]] == [one.of for one in found[:8]]
+    long = Explanation(0, "A", "B", 1.0, ["A"], ["B"], [Contribution(0, "x" * 10_000, 1.0)])
+    reasons(long, names)
+    assert max(map(len, names)) == 100
+
+
+def test_shown_sentences_have_each_kind_of_error(tagger):
+    tagged = tag_sentences(tagger, X * 40, Y * 40)
+    rare = {(tagged.losses.argmin() + k * len(X)).item() for k in range(40)}  # the least surprising ones
+    assert len(X * 40) > 300 >= len(choose_sentences(tagged))
+    assert not rare & {*choose_sentences(tagged)[:150]}
+    shown = choose_sentences(tagged, [rare])
+    assert len(rare & {*shown}) >= 5
+    assert (np.diff(tagged.losses[shown]) <= 0).all()
+    assert choose_sentences(tag_sentences(tagger, X, Y), [{0}, set()]) == choose_sentences(tag_sentences(tagger, X, Y))
+
+
+def test_numbers_of_errors_say_how_many_are_shown(tagger, tmp_path, monkeypatch):
+    for name, most in (("MOST_WORST", 2), ("MOST_OF_KINDS", 1), ("MOST_SHOWN", 4), ("MOST_EXPLAINED", 5)):
+        monkeypatch.setattr(tagged_sentences, name, most)
+    monkeypatch.setattr(tagger_report, "MOST_TAGS", 2)
+    wrong = [["B-LOC" if tag == "B-PER" else tag for tag in tags] for tags in Y]  # many errors of type
+    tagger.report(tmp_path / "a.html", X, wrong, others={"same": tagger})
+    text = (tmp_path / "a.html").read_text()
+    data, judged = json.loads(Elements(text).scripts[0]), tag_sentences(tagger, X, wrong).judged
+    shown = [sentence["i"] for sentence in data["sentences"]]
+    assert len(shown) <= 4
+    n_all, n_shown = (count_errors([judged[i] for i in which])[ALL]["type"] for which in (range(len(X)), shown))
+    assert n_all > n_shown > 0
+    assert Elements(text).row("all")[-1] == f"{n_all}{n_shown} shown"
+    assert {*kinds_of_errors(judged)} >= {("type", "PER"), ("type", "LOC")}
+    assert sum(len(sentence["why"]) for sentence in data["sentences"]) == 5
+    assert data["unexplained"] == "Why is told of 5 words, the wrong ones first, not of this one."
+    assert f"Of {len(tagger.classes_)} tags, the 2 whose" in text
+    assert len(re.findall("<title>", text)) == 4 + 1  # one is that of the page
+
+
+def test_segments_have_no_reasons_and_say_so(tmp_path):
+    with interpreted():
+        tagger = Tagger(model=SegmentCRF(max_length=2)).fit([["a", "b"]], [["B-X", "O"]])
+        tagger.report(tmp_path / "a.html", [["a", "b"]], [["O", "B-X"]])
+    text = (tmp_path / "a.html").read_text()
+    data = json.loads(check_page(text).scripts[0])
+    assert not any(sentence["why"] for sentence in data["sentences"])
+    assert "this one is of segments" in data["unexplained"]
+    assert "Weights are shown of models of chains" in text
 
 
 def test_text_of_data_only_shows(page):
