@@ -15,6 +15,7 @@ from benchmarks.common import Bar, Log, in_fresh_process, load_ocr, peak_megabyt
 
 C = 0.1
 GAPS = (0.1, 0.025, 0.01)
+SHARE = 1 / 30  # of python-crfsuite's CPU time, to stay below on the larger set
 OPTIMUM = {"small": (203.06, 203.29), "large": (1941.95, 1945.1)}  # of (1/2) ||w||^2 + C sum_i loss_i(w)
 
 
@@ -85,8 +86,8 @@ def check(size: str, ours: dict[str, Any], peer: dict[str, Any]) -> list[Bar]:
     claim = f"OCR {size}: primal and dual values agree with an optimum in [{low}, {high}]"
     bars = [Bar(claim, f"{primal:.2f}, {dual:.2f}", primal >= low and dual <= high)]
     if size == "large":
-        claim = "OCR large to a gap of 0.01 in at most a quarter of python-crfsuite's CPU time"
-        bars.append(Bar(claim, f"{share:.1%}", share <= 0.25))
+        claim = f"OCR large to a gap of 0.01 in at most {SHARE:.1%} of python-crfsuite's CPU time"
+        bars.append(Bar(claim, f"{share:.1%}", share <= SHARE))
         bars.append(Bar("OCR large in less than 250 MB", f"{ours['megabytes']:.0f} MB", ours["megabytes"] < 250))
     return bars
 
