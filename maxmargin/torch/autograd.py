@@ -67,7 +67,8 @@ class Batch:
             n_jobs = min(torch.get_num_threads(), 1 + int(potentials.sizes.sum()) // PARTS_PER_THREAD)
         base = potentials.problem(y, cost, dtype_of(self.flat) if dtype is None else dtype)
         excluded = nothing_excluded(potentials.n)
-        problem = SelectedProblem(base, potentials.starts, potentials.sizes, self.flat.numel(), excluded)
+        starts, sizes = (np.ascontiguousarray(places, np.int64) for places in (potentials.starts, potentials.sizes))
+        problem = SelectedProblem(base, starts, sizes, self.flat.numel(), excluded)
         self.runner = Runner(problem, n_jobs, n_best)
         self.n_jobs = n_jobs
         self.dtype = self.runner.dtype

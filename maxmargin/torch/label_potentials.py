@@ -18,7 +18,7 @@ from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.torch import potentials
-from maxmargin.torch.potentials import IGNORED, BatchRows, Costs, Numbers, Potentials
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials
 
 
 class LabelPotentials(Potentials):
@@ -30,23 +30,16 @@ class LabelPotentials(Potentials):
     rows: BatchRows
     tensors: tuple[Tensor, Tensor]
 
-    def _lay_out(self, n_tables: np.ndarray, n_most: int) -> None:
-        """Find the segments, given the numbers of tables of each example and those that are kept of each."""
-        nodes, tables = self.tensors
+    def _lay_out(self, starts: np.ndarray, counts: npt.ArrayLike) -> None:
+        """Find the segments, given where those of tables start among these, (n, S), and how many each has of them."""
+        first, sizes = self.rows.segments(self.n_labels)
         size = self.n_labels**2
-        stride = 0 if tables.ndim == 2 else size * n_most
-        at = nodes.numel() + stride * np.arange(self.n)
-        rows = [(self.rows.first * self.n_labels, self.rows.lengths * self.n_labels)]
-        if self.rows.mask is not None:  # each row is a segment
-            every, lengths = self.rows.all, self.rows.lengths
-            rows = [
-                (
-                    every[self.rows.starts[:-1] + np.minimum(t, lengths - 1)] * self.n_labels,
-                    (t < lengths) * self.n_labels,
-                )
-                for t in range(lengths.max())
-            ]
-        self.starts, self.sizes = potentials.segments(*rows, (at, size * n_tables))
+        self.starts = np.column_stack([first, self.tensors[0].numel() + size * starts])
+        self.sizes = np.column_stack([sizes, np.broadcast_to(size * np.asarray(counts), starts.shape)])
+
+    def _own_tables(self) -> np.ndarray:
+        """Where the tables of examples start, if these share one, or have one each."""
+        return np.arange(self.n)[:, np.newaxis] * (self.tensors[1].ndim > 2)
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -140,8 +133,10 @@ class Chains(LabelPotentials):
                 "transitions must not differ from step to step, (B, T - 1, L, L), where positions are left out: "
                 "which step is that over a gap?"
             )
-        n_tables = self.rows.lengths - 1 if self.has_steps else np.ones(self.n, np.int64)
-        self._lay_out(n_tables, (n_steps or 0) if self.has_steps else 1)
+        if self.has_steps:
+            self._lay_out(transitions.shape[1] * self._own_tables(), self.rows.lengths[:, np.newaxis] - 1)
+        else:
+            self._lay_out(self._own_tables(), 1)
 
     @property
     def emissions(self) -> Tensor:
@@ -161,18 +156,9 @@ class Chains(LabelPotentials):
         return Chains(emissions, transitions, self.rows.given)
 
     def ignoring(self, y: Numbers) -> Chains:
-        if self.rows.width is None:
-            return self
-        is_row = np.zeros((self.n, self.rows.width), dtype=bool)
-        is_row.ravel()[self.rows.all] = True
-        is_kept = is_row & (potentials.as_integers("y", y, is_row.shape) != IGNORED)
-        if (is_kept == is_row).all():
-            return self
-        if not is_kept.any(axis=1).all():
-            i = int(np.argmin(is_kept.any(axis=1)))
-            raise ValueError(f"y ignores all positions of batch entry {i}: each has {IGNORED}.")
+        mask = self.rows.without_ignored(y)
         emissions, transitions, start, end = self.made_of
-        return Chains(emissions, transitions, is_kept, start, end)
+        return self if mask is None else Chains(emissions, transitions, mask, start, end)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
         supervision = supervise_labels(self.rows, y, cost, self.n_labels, dtype)
@@ -210,9 +196,10 @@ class Trees(LabelPotentials):
         (L, L) potentials of the labels of a parent (row) and its child (column), shared by all edges; (B, L, L), those
         of the edges of each tree; or (B, T, L, L), those of the edge from each node to its parent.
     lengths
-        (B,) numbers of nodes; of padded trees also a (B, T) boolean mask, or None where all have T.
+        (B,) numbers of nodes; of padded trees also a (B, T) boolean mask, or None where all have T. A mask may leave
+        out any nodes, whose children go to their parents.
 
-    ``-inf`` rules a label or a pair out.
+    ``-inf`` rules a label or a pair out. Losses leave out the nodes of padded trees whose true label is -100, too.
 
     Examples
     --------
@@ -227,26 +214,21 @@ class Trees(LabelPotentials):
 
     def __init__(self, nodes: Tensor, parents: Numbers, pairs: Tensor, lengths: Numbers | None = None) -> None:
         potentials.check_tensors(nodes=nodes, pairs=pairs)
-        self.rows = BatchRows("nodes", nodes, lengths, 1)
-        self.parents, starts = parents, self.rows.starts
-        self.parent = self.rows.pick("parents", parents)
-        limits = np.repeat(self.rows.lengths, self.rows.lengths)
-        is_wrong = (self.parent < -1) | (self.parent >= limits)
-        if is_wrong.any():
-            at = int(np.flatnonzero(is_wrong)[0])
-            i, node = locate(at, starts)
-            raise ValueError(
-                f"parents names {self.parent[at]} at node {node} of batch entry {i}, which has {limits[at]} nodes."
-            )
-        self.order = children_first(self.parent, starts, "batch entry {}").astype(np.int32)
+        self.rows = BatchRows("nodes", nodes, lengths, 1, may_skip=True)
+        self.parents = parents
+        self.parent, has_gaps = find_parents(self.rows, parents)
+        self.order = children_first(self.parent, self.rows.starts, "batch entry {}").astype(np.int32)
         self.tensors = nodes, pairs.transpose(-1, -2)  # the library's tables are those of child and parent
         self._check_tables("pairs", pairs, self.rows.width)
         has_tables = pairs.ndim == 4
-        n_tables = self.rows.lengths if has_tables else np.ones(self.n, np.int64)
-        self.kind_starts = starts_of(n_tables)
-        own = places_in(self.rows.lengths) if has_tables else 0
-        self.kind = np.where(self.parent < 0, -1, own)
-        self._lay_out(n_tables, (self.rows.width or 0) if has_tables else 1)
+        if has_tables and has_gaps:
+            raise ValueError(
+                "pairs must not differ from edge to edge, (B, T, L, L), where parents are left out: which edge is that "
+                "over a gap?"
+            )
+        self.kind_starts = starts_of(self.rows.lengths) if has_tables else np.arange(self.n + 1)
+        self.kind = np.where(self.parent < 0, -1, places_in(self.rows.lengths) if has_tables else 0)
+        self._lay_out(*(self.rows.segments(1) if has_tables else (self._own_tables(), 1)))
 
     @property
     def nodes(self) -> Tensor:
@@ -259,15 +241,48 @@ class Trees(LabelPotentials):
         return self.tensors[1].transpose(-1, -2)
 
     def unshared(self) -> Trees:
-        return Trees(self.nodes, self.parents, self._unshared_tables(self.pairs), self.rows.lengths)
+        return Trees(self.nodes, self.parents, self._unshared_tables(self.pairs), self.rows.given)
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Trees:
         nodes, pairs = tensors
-        return Trees(nodes, self.parents, pairs.transpose(-1, -2), self.rows.lengths)
+        return Trees(nodes, self.parents, pairs.transpose(-1, -2), self.rows.given)
+
+    def ignoring(self, y: Numbers) -> Trees:
+        mask = self.rows.without_ignored(y)
+        return self if mask is None else Trees(self.nodes, self.parents, self.pairs, mask)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> TreeProblem:
         supervision = supervise_labels(self.rows, y, cost, self.n_labels, dtype)
         return make_trees(self.rows.starts, self.kind_starts, self.parent, self.kind, self.order, supervision)
+
+
+def find_parents(rows: BatchRows, parents: Numbers) -> tuple[np.ndarray, bool]:
+    """The parents of all nodes, (N,), and whether some are not those given: what is left out has no children."""
+    if rows.mask is None:
+        parent = rows.pick("parents", parents)
+        check_parents(parent, np.repeat(rows.lengths, rows.lengths), rows.starts)
+        return parent, False
+    table = potentials.as_integers("parents", parents, rows.mask.shape)
+    tree, node = np.nonzero(rows.mask)
+    given = parent = table[tree, node]
+    for _ in range(table.shape[1]):
+        check_parents(parent, np.full(len(parent), table.shape[1]), rows.starts)
+        is_left_out = (parent >= 0) & ~rows.mask[tree, parent]
+        if not is_left_out.any():
+            place = rows.mask.cumsum(axis=1) - 1
+            return np.where(parent < 0, -1, place[tree, parent]), bool((parent != given).any())
+        parent = np.where(is_left_out, table[tree, parent], parent)
+    i = tree[np.argmax(is_left_out)]
+    raise ValueError(f"The edges of batch entry {i} form a cycle, but must form a tree or a forest.")
+
+
+def check_parents(parent: np.ndarray, limits: np.ndarray, starts: np.ndarray) -> None:
+    """Raise unless the parents of all nodes are nodes, or -1."""
+    is_wrong = (parent < -1) | (parent >= limits)
+    if is_wrong.any():
+        at = int(np.flatnonzero(is_wrong)[0])
+        i, node = locate(at, starts)
+        raise ValueError(f"parents names {parent[at]} at node {node} of batch entry {i}, which has {limits[at]} nodes.")
 
 
 def make_trees(

@@ -186,6 +186,19 @@ class BatchRows:
         return np.arange(self.starts[-1]) + np.repeat(self.first - self.starts[:-1], self.lengths)
 
     @property
+    def by_position(self) -> np.ndarray:
+        """(n, T) the rows of each example, in the flat tensor; beyond its length its last one."""
+        position = np.minimum(np.arange(self.lengths.max()), self.lengths[:, np.newaxis] - 1)
+        return self.all[self.starts[:-1, np.newaxis] + position]
+
+    def segments(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Starts and sizes of the segments, (n, S), that rows of so many numbers are: each, where some are left out."""
+        if self.mask is None:
+            return size * self.first[:, np.newaxis], size * self.lengths[:, np.newaxis]
+        rows = self.by_position
+        return size * rows, size * (np.arange(rows.shape[1]) < self.lengths[:, np.newaxis])
+
+    @property
     def given(self) -> np.ndarray:
         """The lengths or the mask that make these rows of a tensor of this shape."""
         return self.lengths if self.mask is None else self.mask
@@ -195,6 +208,18 @@ class BatchRows:
         if not self.is_padded:
             return as_integers(name, values, (int(self.starts[-1]),))
         return as_integers(name, values, (self.n, self.width)).ravel()[self.all]  # type: ignore[arg-type]
+
+    def without_ignored(self, y: Numbers) -> np.ndarray | None:
+        """(B, T) flags of the rows whose true label is not -100, or None where these are all of them."""
+        if self.width is None:
+            return None
+        is_row = np.zeros((self.n, self.width), dtype=bool)
+        is_row.ravel()[self.all] = True
+        is_kept = is_row & (as_integers("y", y, is_row.shape) != IGNORED)
+        if not is_kept.any(axis=1).all():
+            i = int(np.argmin(is_kept.any(axis=1)))
+            raise ValueError(f"y ignores all positions of batch entry {i}: each has {IGNORED}.")
+        return None if (is_kept == is_row).all() else is_kept
 
     def pack(self, tensor: Tensor) -> Tensor:
         """The rows of a tensor, one after the other, without padding."""
@@ -214,7 +239,7 @@ class BatchRows:
 def segments(*pairs: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[np.ndarray, np.ndarray]:
     """Starts and sizes of segments, (n, S), from one pair of them per segment."""
     starts, sizes = (np.stack(np.broadcast_arrays(*column), axis=1) for column in zip(*pairs, strict=True))
-    return np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(sizes, np.int64)
+    return starts, sizes
 
 
 class Parts(Potentials):

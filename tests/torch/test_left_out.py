@@ -5,7 +5,22 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
-from maxmargin.torch import ChainHead, Chains, Trees, crf_loss, decode, hinge_loss, marginals, score, topk
+from maxmargin.torch import (
+    Candidates,
+    ChainHead,
+    Chains,
+    SegmentHead,
+    Segments,
+    TreeHead,
+    Trees,
+    crf_loss,
+    decode,
+    hinge_loss,
+    log_partition,
+    marginals,
+    score,
+    topk,
+)
 
 MASK = torch.tensor([[0, 1, 0, 1, 1, 0], [0, 1, 1, 1, 0, 0], [0, 0, 0, 1, 0, 0]], dtype=bool)
 LENGTHS = MASK.sum(dim=1)
@@ -16,47 +31,93 @@ def random(*shape):
 
 
 EMISSIONS, TRANSITIONS, START, END = random(3, 6, 2), random(2, 2), random(2), random(2)
+ROLES, DURATIONS, SPANS, TABLES = random(3, 6, 2, 2), random(3, 2), random(3, 6, 3, 2), random(3, 6, 2, 2)
 LABELS = torch.tensor(np.random.default_rng(0).integers(2, size=(3, 6)))
+STATES = torch.zeros(3, 6, dtype=int).masked_scatter(MASK, torch.tensor([0, 2, 1, 1, 3, 0, 1]))
+PARENTS = [[-1, 0, 5, 2, 3, 1], [1, 2, -1, 0, 9, 9], [3, 0, 0, -1, 2, 2]]
+ABOVE = [
+    -1,
+    0,
+    1,
+    1,
+    -1,
+    0,
+    -1,
+]  # of the others: 3 of the first tree is below 2, 5 and 1, 3 of the second below 0 and 1
+LEAVES = [[3, 3, 4, -1, 3, 1], [2, 2, -1, 2, 9, 9], [7, 8, 9, -1, 3, 2]]  # where only leaves are left out
+ABOVE_LEAVES = [1, -1, 1, 1, -1, 1, -1]
+
+CASES = {  # tensors, potentials of all rows or of a mask of them, those of the others alone, true outputs
+    "chains": (
+        (EMISSIONS, TRANSITIONS, START, END),
+        lambda mask: Chains(EMISSIONS, TRANSITIONS, mask, START, END),
+        lambda: Chains(EMISSIONS[MASK], TRANSITIONS, LENGTHS, START, END),
+        LABELS,
+    ),
+    "trees": (
+        (EMISSIONS, TRANSITIONS),
+        lambda mask: Trees(EMISSIONS, PARENTS, TRANSITIONS, mask),
+        lambda: Trees(EMISSIONS[MASK], ABOVE, TRANSITIONS, LENGTHS),
+        LABELS,
+    ),
+    "segments": (
+        (ROLES, TRANSITIONS, DURATIONS, SPANS),
+        lambda mask: Segments(ROLES, TRANSITIONS, DURATIONS, mask, SPANS),
+        lambda: Segments(ROLES[MASK], TRANSITIONS, DURATIONS, LENGTHS, SPANS[MASK]),
+        STATES,
+    ),
+}
 
 
-def both():
-    """Sequences with positions that are left out, and packed ones of the others alone."""
-    return (Chains(EMISSIONS, TRANSITIONS, MASK, START, END), Chains(EMISSIONS[MASK], TRANSITIONS, LENGTHS, START, END))
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
 
 
 @pytest.mark.parametrize("loss", [crf_loss, hinge_loss])
-def test_losses_and_gradients_are_those_of_the_others_alone(loss):
+def test_losses_and_gradients_are_those_of_the_others_alone(case, loss):
+    tensors, masked, packed, labels = case
     found = []
-    for chains, y in zip(both(), (LABELS, LABELS[MASK]), strict=True):
-        value = loss(chains, y, reduction="none")
-        found.append([value, *torch.autograd.grad(value.sum(), (EMISSIONS, TRANSITIONS, START, END))])
+    for potentials, y in ((masked(MASK), labels), (packed(), labels[MASK])):
+        value = loss(potentials, y, reduction="none")
+        found.append([value, *torch.autograd.grad(value.sum(), tensors)])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
     assert not found[0][1][~MASK].any()
 
 
-def test_outputs_and_marginals_stand_where_they_were():
-    masked, packed = both()
+def test_outputs_and_marginals_stand_where_they_were(case):
+    _, make_masked, make_packed, _ = case
+    masked, packed = make_masked(MASK), make_packed()
     assert torch.equal(decode(masked)[MASK], decode(packed))
     assert (decode(masked)[~MASK] == -1).all()
     outputs, scores = topk(masked, 2)
     torch.testing.assert_close(scores, topk(packed, 2)[1])
     assert outputs.shape == (2, 3, 6)
-    means = marginals(masked)
-    torch.testing.assert_close(means.emissions[MASK], marginals(packed).emissions)
-    torch.testing.assert_close(means.transitions, marginals(packed).transitions)
-    assert not means.emissions[~MASK].any()
+    (found, table), (expected, of_others) = (marginals(potentials).tensors[:2] for potentials in (masked, packed))
+    torch.testing.assert_close(found[MASK], expected)
+    torch.testing.assert_close(table, of_others)
+    assert not found[~MASK].any()
+
+
+def test_edges_of_their_own_where_only_leaves_are_left_out():
+    masked, rows = Trees(EMISSIONS, LEAVES, TABLES, MASK), np.split(np.arange(7), [3, 6])
+    found = log_partition(masked)
+    for i, row in enumerate(rows):
+        alone = Trees(EMISSIONS[i][MASK[i]][None], [ABOVE_LEAVES[row[0] : row[-1] + 1]], TABLES[i][MASK[i]][None])
+        torch.testing.assert_close(found[i], log_partition(alone)[0])
 
 
 @pytest.mark.parametrize("loss", [crf_loss, hinge_loss])
-def test_labels_of_minus_100_leave_positions_out(loss):
-    y = LABELS.masked_fill(~MASK, -100)
+def test_labels_of_minus_100_leave_positions_out(case, loss):
+    _, masked, _, labels = case
+    y = labels.masked_fill(~MASK, -100)
     attended = torch.ones(3, 6, dtype=bool)
-    attended[:, 5] = False  # padding
-    expected = loss(both()[0], LABELS)
-    for lengths in (None, [6, 5, 5], attended):
-        torch.testing.assert_close(loss(Chains(EMISSIONS, TRANSITIONS, lengths, START, END), y), expected)
-    torch.testing.assert_close(score(Chains(EMISSIONS, TRANSITIONS, None, START, END), y), score(both()[0], LABELS))
+    attended[1, 4:] = False  # padding
+    expected = loss(masked(MASK), labels)
+    torch.testing.assert_close(loss(masked(attended), y), expected)
+    torch.testing.assert_close(loss(masked([6, 4, 6]), y), expected)
+    torch.testing.assert_close(score(masked([6, 4, 6]), y), score(masked(MASK), labels))
 
 
 def test_gradients_are_those_of_differences():
@@ -66,11 +127,14 @@ def test_gradients_are_those_of_differences():
     )
 
 
-def test_heads_are_solved_without_them():
-    head, features = ChainHead(3, 2).double(), random(3, 6, 3).detach()
-    y = LABELS.masked_fill(~MASK, -100)
-    head.solve(y, features, C=1.0, loss="log", tol=1e-6)
-    certificate = head.certificate(LABELS, features, MASK, C=1.0, loss="log")
+@pytest.mark.parametrize(
+    ("head", "inputs", "labels"),
+    [(ChainHead(3, 2), [], LABELS), (TreeHead(3, 2), [PARENTS], LABELS), (SegmentHead(3, 2, 3), [], STATES)],
+)
+def test_heads_are_solved_without_them(head, inputs, labels):
+    features, y = random(3, 6, 3).detach(), labels.masked_fill(~MASK, -100)
+    head.double().solve(y, features, *inputs, [6, 4, 6], C=1.0, loss="log", tol=1e-6)
+    certificate = head.certificate(labels, features, *inputs, MASK, C=1.0, loss="log")
     assert certificate.primal - certificate.dual < 1e-4 * certificate.primal
 
 
@@ -81,7 +145,17 @@ def test_bad_input():
         crf_loss(Chains(EMISSIONS, TRANSITIONS), torch.full((3, 6), -7))
     with pytest.raises(ValueError, match=r"transitions must not differ from step to step"):
         Chains(EMISSIONS, random(3, 5, 2, 2), MASK)
+    with pytest.raises(ValueError, match=r"pairs must not differ from edge to edge, .* where parents are left out"):
+        Trees(EMISSIONS, PARENTS, TABLES, MASK)
+    with pytest.raises(ValueError, match=r"The edges of batch entry 0 form a cycle, but must form a tree"):
+        Trees(EMISSIONS, [[2, 0, 0, 1, 1, 0], PARENTS[1], PARENTS[2]], TRANSITIONS, MASK)
+    with pytest.raises(ValueError, match=r"parents names 8 at node 0 of batch entry 1, which has 6 nodes"):
+        Trees(EMISSIONS, [PARENTS[0], [8] * 6, PARENTS[2]], TRANSITIONS, MASK)
+    with pytest.raises(
+        ValueError, match=r"y holds 2 at position 0 of batch entry 0, but no segment of label 0 goes on"
+    ):
+        crf_loss(Segments(ROLES, TRANSITIONS, DURATIONS), torch.tensor([[-100, 2, 0, 0, 0, 0], [0] * 6, [0] * 6]))
     with pytest.raises(ValueError, match=r"lengths, as a mask, must be True up to a length"):
-        Trees(EMISSIONS, [[-1] * 6] * 3, TRANSITIONS, MASK)
+        Candidates(EMISSIONS[..., 0], MASK)
     with pytest.raises(ValueError, match=r"lengths\[1\] is 0, but must be 1 to 6"):
         Chains(EMISSIONS, TRANSITIONS, MASK & torch.tensor([[True], [False], [True]]))

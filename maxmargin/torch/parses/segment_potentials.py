@@ -32,12 +32,14 @@ class Segments(Potentials):
     durations
         (D, L) potentials of segments of 1 to D rows, shared by all sequences, or (B, D, L). There are no longer ones.
     lengths
-        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T.
+        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T. A mask may
+        leave out any rows: sequences are made of the others, one after the other, which alone count in lengths.
     segments
         (B, T, D, L), or (N, D, L) packed, potentials of whole segments, by their first row and their length, from 1 on;
         or None. What they are of segments beyond the last row does not matter.
 
-    ``-inf`` rules out what it is the potential of: with `durations`, labels can have limits of their own.
+    ``-inf`` rules out what it is the potential of: with `durations`, labels can have limits of their own. Losses leave
+    out the rows of padded sequences whose true label is -100, too.
 
     True outputs y are (B, T) or (N,) integers: the label of a row where a segment begins, L plus it where one goes on.
     A wrong row costs 1; `cost` may be "normalized_hamming" or a matrix (2 L, 2 L).
@@ -61,7 +63,7 @@ class Segments(Potentials):
         segments: Tensor | None = None,
     ) -> None:
         check_tensors(emissions=emissions, transitions=transitions, durations=durations, segments=segments)
-        self.rows = BatchRows("emissions", emissions, lengths, 2)
+        self.rows = BatchRows("emissions", emissions, lengths, 2, may_skip=True)
         self.n, (n_roles, self.n_labels) = self.rows.n, emissions.shape[-2:]
         if n_roles not in (2, 3):
             raise ValueError(f"emissions must have 2 or 3 roles of rows, but has the shape {tuple(emissions.shape)}.")
@@ -84,11 +86,11 @@ class Segments(Potentials):
 
     def _lay_out(self) -> None:
         """Find the potentials of each example: of its rows, its segments by their ends, durations and transitions."""
-        n_labels, lengths, first = self.n_labels, self.rows.lengths, self.rows.first
+        n_labels, lengths = self.n_labels, self.rows.lengths
         begin, more = np.divmod(np.arange(0 if self.segments is None else lengths.max() * self.longest), self.longest)
         by_end = np.lexsort((begin, begin + more))
         begin, end = begin[by_end], (begin + more + 1)[by_end]
-        place = (first[:, np.newaxis] + begin) * self.longest + end - begin - 1
+        place = self.rows.by_position[:, begin] * self.longest + end - begin - 1
         is_there = end <= lengths[:, np.newaxis]
         self.places = place[is_there]  # of all segments, in a flat tensor of them
         ends = (np.broadcast_to(values, is_there.shape)[is_there] for values in (begin, end))
@@ -98,9 +100,12 @@ class Segments(Potentials):
             start + (tensor[0].numel() if tensor.ndim == 3 else 0) * np.arange(self.n)
             for start, tensor in zip(at, self.tensors[1:3], strict=False)
         )
-        width, counts = self.emissions.shape[-2] * n_labels, [self.longest * n_labels, n_labels**2]
-        self.starts = np.column_stack([first * width, at[2] + place * n_labels, durations, pairs])
-        self.sizes = np.column_stack([lengths * width, is_there * n_labels, np.tile(counts, (self.n, 1))])
+        (rows, sizes), counts = (
+            self.rows.segments(self.emissions.shape[-2] * n_labels),
+            [self.longest * n_labels, n_labels**2],
+        )
+        self.starts = np.column_stack([rows, at[2] + place * n_labels, durations, pairs])
+        self.sizes = np.column_stack([sizes, is_there * n_labels, np.tile(counts, (self.n, 1))])
 
     @property
     def emissions(self) -> Tensor:
@@ -128,8 +133,16 @@ class Segments(Potentials):
         return self.replaced((emissions, *own, *tables[2:]))
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Segments:
-        emissions, transitions, durations, *others = tensors
-        return Segments(emissions, transitions, durations, self.rows.lengths, *others)
+        return self._of_rows(self.rows.given, *tensors)
+
+    def ignoring(self, y: Numbers) -> Segments:
+        mask = self.rows.without_ignored(y)
+        return self if mask is None else self._of_rows(mask, *self.tensors)
+
+    def _of_rows(
+        self, lengths: Numbers, emissions: Tensor, transitions: Tensor, durations: Tensor, *segments: Tensor
+    ) -> Segments:
+        return Segments(emissions, transitions, durations, lengths, *segments)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return self.rows.arrange(rows)
