@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import maxmargin
-from maxmargin import ChainCRF, ChainSVM, Tagger, search_options
+from maxmargin import ChainCRF, ChainSVM, Status, Tagger, search_options
 from maxmargin.tagger import option_search
 from maxmargin.tagger.preferences import preference_costs
 from maxmargin.text import Corpus, WindowFeatures, find_entities
@@ -51,6 +51,27 @@ def test_a_search(interpreted_loops):
     assert {"IOBES inside", "spelling elsewhere", "min_count 2", "two stages", "SVM"} <= titles
     assert search.tagger.fit(documents, Y).predict(X[:1])[0][1] == "O"
     assert search.tagger.model_.tol == 0.3
+
+
+def test_fits_of_a_search_end_with_its_time(interpreted_loops, monkeypatch):
+    fit, limits = Tagger.fit, []
+
+    def watched_fit(tagger, *args, **options):
+        limits.append(tagger.model.time_limit)
+        fit(tagger, *args, **options)
+        if len(limits) == 3:
+            tagger.model_.status_ = Status.TIMEOUT
+        return tagger
+
+    monkeypatch.setattr(Tagger, "fit", watched_fit)
+    search = search_options(quick_tagger(), X, Y, X, Y, time_limit=1000)
+    assert (len(search.trials), search.is_whole) == (1, False)  # the third fit was cut, and does not count
+    assert 1000 > limits[0] > limits[1] > limits[2] > 0
+    assert search.tagger.model.time_limit is None
+    limits.clear()
+    own = quick_tagger().set_params(model__time_limit=50.0)
+    assert search_options(own, X, Y, X, Y, time_limit=1000).is_whole  # it is that of each fit
+    assert {*limits} == {50.0}
 
 
 def test_a_search_has_an_end(interpreted_loops):

@@ -63,7 +63,13 @@ def train(
     max_passes: Annotated[
         float | None, typer.Option(help="Passes over the sentences after which to stop.", show_default="1000")
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds after which to stop.", show_default="none")] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds after which to stop; with --tune, those of the search, and then of the fit.",
+            show_default="none",
+        ),
+    ] = None,
     patience: Annotated[
         int | None,
         typer.Option(min=1, help="Scores without a better one after which to stop.", show_default="10, SVM: 5"),

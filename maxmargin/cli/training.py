@@ -232,7 +232,7 @@ def run_train(
     if tune is not None and former is not None:
         raise typer.BadParameter("--from keeps the options of the former model: leave out --tune.")
     target = find_target(choices, checkpoint)
-    seconds = options.pop("time_limit", None) if tune else None
+    seconds: Any = options.get("time_limit")
     tagger = make_tagger(choices, **options) if former is None else take_up(former, choices, **options)
     X: Any
     y: Any

@@ -27,6 +27,7 @@ from maxmargin.trace import Status
 EFFORTS = {"quick": 600.0, "thorough": 7_200.0}  # seconds that a search takes at most
 LEAST_GAIN = 0.001  # of the score: what helps less is left out
 ROUGH = 0.01  # the tol of trials: scores hardly change below
+LEAST_TIME = 1e-3  # seconds of a fit
 STEP = 3.0  # between values of C
 OUTSIDE_SOURCES = ("classes", "vectors", "gazetteers", "patterns")
 
@@ -119,7 +120,8 @@ def search_options(
     effort : {"quick", "thorough"}
         How many changes to try: about ten fits, or forty.
     time_limit
-        Seconds after which no further change is tried; by default 600, and 7,200 in a thorough search.
+        Seconds after which no further change is tried, and the fit of one ends, which then does not count; by default
+        600, and 7,200 in a thorough search.
     callback
         Called with the score of each trial; the search ends if that returns True.
 
@@ -214,9 +216,15 @@ class _Clock:
             return None
         for X, y, X_dev, y_dev in self.held_out:
             tagger = begin_with(self.search.tagger, options)
-            tagger.set_params(model__tol=max(ROUGH, tagger.model.tol))
+            left, own = max(self.end - time.monotonic(), LEAST_TIME), tagger.model.time_limit
+            limit = left if own is None else min(left, own)
+            tagger.set_params(model__tol=max(ROUGH, tagger.model.tol), model__time_limit=limit)
             with without_warning():
                 tagger.fit(X, y)
+            if tagger.status_ is Status.TIMEOUT and limit == left:  # what it would be worth, nobody knows
+                self.is_over, self.search.is_whole = True, False
+                if options:
+                    return None
             scores.append(tagger.score(X_dev, y_dev))
             self.is_over |= tagger.status_ is Status.INTERRUPTED
         score = float(np.mean(scores))
