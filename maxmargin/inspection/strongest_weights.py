@@ -63,8 +63,8 @@ def strongest_by_label(model: Estimator, labels: Iterable[object], k: int) -> li
     >>> from maxmargin import ChainCRF
     >>> from maxmargin.inspection import strongest_by_label
     >>> model = ChainCRF(fit_intercept=False).fit([[["the"], ["dog"]], [["dog"]]], [["DET", "NOUN"], ["NOUN"]])
-    >>> [[found.of for found in row] for row in strongest_by_label(model, ["DET", "NOUN"], 1)]
-    [['the'], ['dog']]
+    >>> [[(found.of, found.weight > 0) for found in row] for row in strongest_by_label(model, ["DET", "NOUN"], 1)]
+    [[('dog', False)], [('dog', True)]]
     """
     check_count("k", k)
     model, encoder = find_chain(model)
