@@ -237,8 +237,8 @@ def run_train(
     X: Any
     y: Any
     if folder is not None:
-        if former is not None or tune is not None:
-            raise typer.BadParameter("--shards goes with neither --from nor --tune.")
+        if tune is not None:
+            raise typer.BadParameter("--tune trains on all sentences in memory: leave out --shards.")
         X, dev = read_shards(choices, folder, tagger)
         y, named, n_sentences = None, dev, X.n_examples
     else:

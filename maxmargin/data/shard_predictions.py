@@ -32,7 +32,13 @@ def predict_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
         for name, value in data.items():
             if value is not None and name != "k":
                 raise ValueError(f"{name} must be None where X is Shards, which hold examples alone.")
-        found = [method(self, shard.X, *args, **data) for shard in X]
-        return np.concatenate(found) if isinstance(found[0], np.ndarray) else [*chain.from_iterable(found)]
+        return join_found([method(self, shard.X, *args, **data) for shard in X])
 
     return predict
+
+
+def join_found(found: list[Any]) -> Any:
+    """Outputs of all portions, in one list or array."""
+    if len(found) == 1:
+        return found[0]
+    return np.concatenate(found) if isinstance(found[0], np.ndarray) else [*chain.from_iterable(found)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,15 +15,21 @@ from maxmargin.paths.regularization import regularization_path
 from maxmargin.paths.solutions import Path
 from maxmargin.persist import register
 from maxmargin.sklearn_contract import unfitted
-from maxmargin.tagger.entity_scores import TaggingModel, check_options, choose_inside, has_segments
-from maxmargin.tagger.fitted_tagger import add_votes
+from maxmargin.tagger.entity_scores import TaggingModel, check_options, choose_inside
 from maxmargin.tagger.preferences import check_preference, weigh_mistakes
-from maxmargin.tagger.sharded_fit import fit_shards
 from maxmargin.tagger.shown_tagger import ShownTagger
-from maxmargin.text.composition.vote_features import add_vote_features
-from maxmargin.text.document_tags import cross_tag, with_votes
+from maxmargin.tagger.training_data import (
+    as_tags,
+    describe_shards,
+    fit_shards,
+    read_held_out,
+    sentences_of,
+    stage_sentences,
+    tags_in_shards,
+    tags_of,
+)
 from maxmargin.text.mending import mend_in_scheme
-from maxmargin.text.partial_tags import check_entity_share, check_known, have_partial
+from maxmargin.text.partial_tags import check_entity_share, have_partial
 from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags, scheme_named
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
@@ -178,33 +184,12 @@ class Tagger(ShownTagger):
         """The tags that the model learns, of those of the scheme."""
         return y if self.inside is None else convert_tags(y, self.inside)
 
-    def _stage(self, X: Sentences, y: LabelSequences) -> tuple[Tagger | None, Sentences, Transformer]:
-        """The first of two stages, or None, and the sentences and features to train the second one on; parts chosen."""
-        if not self.two_stages:
-            return None, X, self.features
-        X, y = [*X] if not isinstance(X, Sequence) else X, [*y]
-        parts = {name: getattr(self, name) for name in ("features", "model", "scheme", "prefer")}
-        first = type(self)(**parts, inside=None if has_segments(self.model) else self.inside)
-        tags = cross_tag(first, X, y)
-        return first.fit(X, y), with_votes(X, tags), add_vote_features(self.features)
-
-    def _read_held_out(
-        self, features: Transformer, X: Sentences | None, y: LabelSequences | None, first: Tagger | None
-    ) -> dict[str, Any]:
-        """Held-out sentences as models take them, with tags in the scheme of the tagger, whose parts are all chosen."""
-        y = [*y] if isinstance(y, Iterator) else y
-        if y is not None:
-            check_known(y, "y_dev")
-        mended = None if y is None else mend_in_scheme(y, self.scheme, "y_dev")
-        rows = None if X is None else features.transform(add_votes(first, X))
-        return {"X_dev": rows, "y_dev": y if mended is None else self._convert_inside(mended.y)}
-
     def fit(
         self,
         X: Sentences | Shards,
         y: LabelSequences | None = None,
         *,
-        X_dev: Sentences | None = None,
+        X_dev: Sentences | Shards | None = None,
         y_dev: LabelSequences | None = None,
         **options: Any,
     ) -> Self:
@@ -227,24 +212,21 @@ class Tagger(ShownTagger):
         check_options(options)
         if isinstance(X, Shards):
             return fit_shards(self, X, X_dev, y_dev, y=y, **options)
-        if y is None:
-            raise TypeError("y must hold the tags of X, but it is None.")
-        y = [*y] if isinstance(y, Iterator) else y
-        chosen, tags = self.prepare(y)
-        first, X, features = chosen._stage(X, tags)
+        chosen, tags = self.prepare(as_tags(y))
+        first, X, features = stage_sentences(chosen, X, tags)
         tags = chosen._convert_inside(tags)
         model = weigh_mistakes(chosen.model, chosen.prefer, tags)
-        rows, held_out = fit_transform(features, X, tags), chosen._read_held_out(features, X_dev, y_dev, first)
-        warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
+        rows, held_out = fit_transform(features, X, tags), read_held_out(chosen, features, X_dev, y_dev, first)
+        warn_of_lists(features, X, tags, sentences_of(X_dev), tags_of(held_out))
         model.fit(rows, tags, **held_out, **options)
         return self.complete(features, model, chosen.scheme, chosen.inside, first)
 
     def partial_fit(
         self,
-        X: Sentences,
-        y: LabelSequences,
+        X: Sentences | Shards,
+        y: LabelSequences | None = None,
         *,
-        X_dev: Sentences | None = None,
+        X_dev: Sentences | Shards | None = None,
         y_dev: LabelSequences | None = None,
         **options: Any,
     ) -> Self:
@@ -266,11 +248,14 @@ class Tagger(ShownTagger):
         check_options(options)
         if self.first_ is not None:
             raise ValueError("partial_fit needs a tagger of one stage: two_stages must be False.")
-        y = [*y] if isinstance(y, Iterator) else y
+        known = tags_in_shards(X) if isinstance(X, Shards) else as_tags(y)
         chosen = type(self)(features=self.features_, model=self.model_, scheme=self.scheme_, inside=self.inside_)
-        mended, held_out = mend_in_scheme(y, chosen.scheme), chosen._read_held_out(self.features_, X_dev, y_dev, None)
-        tags = y if mended is None else chosen._convert_inside(mended.y)
-        self.model_.partial_fit(self.features_.transform(X), tags, **held_out, **options)
+        mended, held_out = mend_in_scheme(known, chosen.scheme), read_held_out(chosen, self.features_, X_dev, y_dev)
+        tags = known if mended is None else chosen._convert_inside(mended.y)
+        if isinstance(X, Shards):
+            self.model_.partial_fit(describe_shards(self.features_, X, tags), y, **held_out, **options)
+        else:
+            self.model_.partial_fit(self.features_.transform(X), tags, **held_out, **options)
         return self
 
     def tune(
@@ -308,12 +293,15 @@ class Tagger(ShownTagger):
         grid = as_numbers("Cs", GRID if Cs is None else Cs)
         if grid.ndim != 1 or not len(grid) or not ((grid > 0) & (grid < np.inf)).all():
             raise ValueError(f"Cs must be a list of positive numbers, not {quote(Cs)}.")
-        chosen, tags = self.prepare([*y] if isinstance(y, Iterator) else y)
-        first, X, features = chosen._stage(X, tags)
+        for name, value in (("X", X), ("X_dev", X_dev)):
+            if isinstance(value, Shards):
+                raise TypeError(f"{name} must be a list of sentences in tune, not Shards: call fit for each C to try.")
+        chosen, tags = self.prepare(as_tags(y))
+        first, X, features = stage_sentences(chosen, X, tags)
         tags = chosen._convert_inside(tags)
         rows = fit_transform(features, X, tags)
         lambdas = 1.0 / (len(rows) * grid)
-        held_out = chosen._read_held_out(features, X_dev, y_dev, first)
+        held_out = read_held_out(chosen, features, X_dev, y_dev, first)
         warn_of_lists(features, X, tags, X_dev, held_out["y_dev"])
         is_past_best = False
 

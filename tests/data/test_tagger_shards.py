@@ -2,11 +2,14 @@
 
 import inspect
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
+from sklearn.preprocessing import FunctionTransformer
 
-from maxmargin import Shards, Tagger
+from maxmargin import ChainCRF, Shards, Tagger, load
+from maxmargin.text import TemplateFeatures
 from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, tagged_sentences
 
@@ -50,6 +53,47 @@ def test_preferences_of_shards_are_those_of_all_sentences():
     np.testing.assert_array_equal(found.model_._w, whole.model_._w)
 
 
+@pytest.mark.usefixtures("interpreted_loops")
+def test_held_out_shards_are_scored_as_all_sentences():
+    shards = Shards.cut(X, Y, n_shards=3)
+    for scoring, inside in ((None, "IOBES"), ("entity_f1", None), ("token_accuracy", None)):
+        tagger = Tagger(model=ChainCRF(scoring=scoring, max_passes=4, patience=2), inside=inside)
+        scores = tagger.fit(X, Y, X_dev=X[:7], y_dev=Y[:7]).trace_.dev_score
+        assert scores.max() > 0
+        held_out = Shards.cut(X[:7], Y[:7], n_shards=2)
+        np.testing.assert_array_equal(tagger.fit(X, Y, X_dev=held_out).trace_.dev_score, scores)
+    assert tagger.fit(shards, X_dev=shards).trace_.has_dev_scores
+    with pytest.raises(ValueError, match="y_dev must be None where X_dev is Shards"):
+        tagger.fit(X, Y, X_dev=shards, y_dev=Y)
+    with pytest.raises(TypeError, match="In X_dev, shard 0 has no tags"):
+        tagger.fit(X, Y, X_dev=Shards.cut(X, n_shards=2))
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_partial_fits_of_shards_are_those_of_all_sentences():
+    first = Tagger(model=ChainCRF(max_passes=3), inside="IOBES").fit(X[:9], Y[:9])
+    whole, parted = deepcopy(first).partial_fit(X[9:], Y[9:]), first.partial_fit(Shards.cut(X[9:], Y[9:], n_shards=1))
+    assert parted.model_.n_seen_ == 18
+    assert parted.model_.feature_names_in_.tolist() == whole.model_.feature_names_in_.tolist()
+    np.testing.assert_array_equal(parted.model_._w, whole.model_._w)
+    assert first.partial_fit(Shards.cut(X[:4], Y[:4], n_shards=2)).model_.n_seen_ == 22
+    with pytest.raises(ValueError, match="y must be None where X is Shards"):
+        first.partial_fit(Shards.cut(X, Y, n_shards=2), Y)
+    with pytest.raises(TypeError, match="y must hold the tags of X"):
+        first.partial_fit(X)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+def test_templates_of_shards_are_those_of_all_sentences():
+    tagger = Tagger(features=TemplateFeatures(template="U0:%x[0,0]\nU1:%x[-1,1]\nB:%x[0,1]"))
+    tagger.set_params(model__max_passes=3)
+    whole = deepcopy(tagger).fit(X, Y)
+    np.testing.assert_array_equal(tagger.fit(Shards.cut(X, Y, n_shards=1)).model_._w, whole.model_._w)
+    tagger.fit(Shards.cut(X, Y, n_shards=3))
+    assert tagger.model_.feature_names_in_.tolist() == whole.model_.feature_names_in_.tolist()
+    assert len(tagger.predict(X)) == len(X)
+
+
 def test_what_taggers_of_shards_do_not_take():
     shards = Shards.cut(X, Y, n_shards=2)
     with pytest.raises(ValueError, match="two_stages must be False"):
@@ -58,6 +102,12 @@ def test_what_taggers_of_shards_do_not_take():
         Tagger().fit(Shards.cut(X, n_shards=2))
     with pytest.raises(TypeError, match="y must hold the tags of X"):
         Tagger().fit(X)
+    with pytest.raises(TypeError, match="X must be a list of sentences in tune, not Shards"):
+        Tagger().tune(shards, None, X, Y)
+    with pytest.raises(TypeError, match="X_dev must be a list of sentences in tune, not Shards"):
+        Tagger().tune(X, Y, shards, None)
+    with pytest.raises(ValueError, match="features must be WindowFeatures or TemplateFeatures with shards"):
+        Tagger(features=FunctionTransformer()).fit(shards)
 
 
 def test_shards_on_the_command_line(tmp_path):
@@ -69,7 +119,20 @@ def test_shards_on_the_command_line(tmp_path):
     again = run(*call, "--shards", tmp_path / "s", "--dev", tmp_path / "a.txt", "--json", "--quiet")
     assert json.loads(again.out)["sentences"] == 18
     assert run(*call, "--shards", tmp_path / "s", "--checkpoint", tmp_path / "c").code == 0
-    assert "--shards goes with neither" in usage_error(*call, "--shards", tmp_path / "s", "--tune", "quick")
+    later = run(
+        "train",
+        tmp_path / "a.txt",
+        "-m",
+        tmp_path / "b.model",
+        "--from",
+        tmp_path / "a.model",
+        "--shards",
+        tmp_path / "s",
+    )
+    assert (later.code, load(tmp_path / "b.model").model_.n_seen_) == (0, 36)
+    assert "--tune trains on all sentences in memory" in usage_error(
+        *call, "--shards", tmp_path / "s", "--tune", "quick"
+    )
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("")
     assert "holds no shards" in input_error(*call, "--shards", tmp_path / "mine")

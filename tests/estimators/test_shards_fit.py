@@ -195,3 +195,17 @@ def test_predictions_of_shards_are_those_of_all_examples():
     assert classes.predict(Shards.cut(rows, labels, n_shards=2)).tolist() == classes.predict(rows).tolist()
     with pytest.raises(TypeError, match="not be Shards: score one after the other"):
         model.score(shards, None)
+
+
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("scoring", [None, lambda true, found: float(np.mean(np.asarray(true) == np.asarray(found)))])
+def test_held_out_shards_are_scored_as_all_examples(scoring):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)), rng.integers(3, size=30)
+    model = MulticlassSVM(scoring=scoring, max_passes=5, random_state=0)
+    scores = model.fit(X, y, X_dev=X[:11], y_dev=y[:11]).trace_.dev_score
+    assert len(set(scores.tolist())) > 1
+    shards = Shards.write([(X[lo:hi], y[lo:hi]) for lo, hi in ((0, 2), (2, 3), (3, 11))])
+    np.testing.assert_allclose(model.fit(X, y, X_dev=shards).trace_.dev_score, scores, rtol=1e-12)
+    with pytest.raises(ValueError, match="y_dev must be None where X_dev is Shards"):
+        model.fit(X, y, X_dev=shards, y_dev=y[:11])

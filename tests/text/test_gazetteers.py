@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 
 from maxmargin import ChainSVM, Shards, Tagger
 from maxmargin.metrics import entity_recall
-from maxmargin.tagger.sharded_fit import prepare_shards
+from maxmargin.tagger.training_data import describe_shards, prepare_portions
 from maxmargin.text import WindowFeatures, find_entities, read_document
 from maxmargin.text.token_features.gazetteers import Gazetteers
 
@@ -60,8 +60,9 @@ def test_lists_are_judged_by_all_shards():
     whole, parted = fit(X[::-1], Y), fit(shards)
     assert parted.features_.cross_fit_ == ["PER"]
     assert parted.model_.feature_names_in_.tolist() == whole.model_.feature_names_in_.tolist()
-    (_, shards, _) = prepare_shards(Tagger(features=WindowFeatures(gazetteers=lists)), shards)
-    assert [found(shard.X, "PER") for shard in shards] == [[[3, 4]] * (N // 4)] * 4
+    chosen, *known = prepare_portions(Tagger(features=WindowFeatures(gazetteers=lists)), Y, X[::-1], "shards")
+    described = describe_shards(chosen.features, shards, *known)
+    assert [found(shard.X, "PER") for shard in described] == [[[3, 4]] * (N // 4)] * 4
     lists = {"PER": [*NAMES, *(f"other{i}" for i in range(N))]}
     with pytest.warns(UserWarning, match="The list 'PER' has 100% of the entities to train on"):
         fit(Shards.cut(X, Y, n_shards=4), X_dev=[["Mr", f"Nobody{i}", "met"] for i in range(N)], y_dev=[Y[0][:3]] * N)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,12 @@ class Merits(NamedTuple):
     sizes: np.ndarray | int = 1
     weights: np.ndarray | float = 1.0
     best: float = 1.0  # the highest there can be
+
+    @classmethod
+    def joined(cls, parts: Sequence[Merits]) -> Merits:
+        """Those of several portions of the examples, for their mean."""
+        weights = [np.broadcast_to(part.weights, part.values.shape) for part in parts]
+        return cls(np.concatenate([part.values for part in parts]), weights=np.concatenate(weights))
 
     def by_example(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """(n,) their weighted sums for each example, and the sums of the weights."""

@@ -32,8 +32,8 @@ n_seen_ : int
 """
 
 HELD_OUT = (
-    "held-out examples like X and y, on which the weights of each certificate are scored, by `scoring`: those of the "
-    "highest score are kept, and the fit stops when `patience` runs out"
+    "held-out examples like X and y, or `Shards` of them as X_dev alone, on which the weights of each certificate are "
+    "scored, by `scoring`: those of the highest score are kept, and the fit stops when `patience` runs out"
 )
 
 EXAMPLES = """\

@@ -12,19 +12,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin import inference
+from maxmargin.data.shard_predictions import join_found
+from maxmargin.data.sharding import Shard, Shards
 from maxmargin.encode.inputs.base_encoder import Encoder, same
+from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.names.forked_reading import reading_on
 from maxmargin.features import WeightLayout, layout_of
 from maxmargin.features.layout import ScaledLayout
 from maxmargin.garbage import give_back
 from maxmargin.losses import BaseLoss
 from maxmargin.metrics.scoring import find_metric
-from maxmargin.problem import all_true_outputs, n_examples, part_sizes
+from maxmargin.persist.spilled import SpillFile
+from maxmargin.problem import AnyProblem, all_true_outputs, n_examples, part_sizes
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import without_means
 from maxmargin.solvers.parted.portions import LocalPortions, Portion, Portions
+from maxmargin.solvers.parted.spilled_portions import SpilledPortions
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
 from maxmargin.wording import quote
@@ -164,28 +169,64 @@ def read_held_out(
     model: StructuredModel, encoder: Encoder, X: object, y: object, data: Mapping[str, object]
 ) -> HeldOut | None:
     """Held-out data, which are scored as the model says; None if there are none."""
-    if (X is None) != (y is None):
+    if (X is None) != (y is None) and not isinstance(X, Shards):
         raise ValueError("X_dev and y_dev must be given together.")
     if X is None:
         return None
-    y = [*y] if isinstance(y, Iterator) else as_known(y)
+    if isinstance(X, Shards):
+        portions, truths = spill_held_out(model, encoder, X, {"y": y, **data})
+    else:
+        known = Shard(as_list(X), [*y] if isinstance(y, Iterator) else as_known(y))
+        problem, truth = read_examples(model, encoder, known, data)
+        portions, truths = LocalPortions([Portion(problem)]), [truth]
+
+    def score(w: np.ndarray) -> float:
+        found = []
+        for k in range(len(truths)):
+            problem = portions.open(k).problem
+            outputs = inference.best_outputs(encoder.scored(problem, w), w, model.n_jobs)
+            judge = encoder.judge if model.scoring is None else encoder.decode_all
+            found.append(judge(problem, outputs))
+        if model.scoring is None:
+            return Merits.joined(found).mean()
+        return find_metric(model.scoring)(join_found(truths), join_found(found))
+
+    return HeldOut(score, model.patience, int(portions.sizes.sum()), (portions, quote(model.scoring)))
+
+
+def spill_held_out(
+    model: StructuredModel, encoder: Encoder, shards: Shards, data: Mapping[str, object]
+) -> tuple[LocalPortions, list[Any]]:
+    """Shards of held-out examples, encoded and out of memory, and their true outputs as `read_examples` has them."""
+    for name, value in data.items():
+        if value is not None:
+            raise ValueError(f"{name}_dev must be None where X_dev is Shards, which hold examples alone.")
+    home, kept, sizes, truths = SpillFile(shards.folder), [], [], []
+    for k, shard in enumerate(shards):
+        if shard.y is None:
+            raise TypeError(f"Shard {k} of X_dev has no y.")
+        problem, truth = read_examples(model, encoder, shard, {})
+        kept.append(home.put((problem, None)))
+        sizes.append(n_examples(problem))
+        truths.append(truth)
+    return SpilledPortions(kept, sizes), truths
+
+
+def read_examples(
+    model: StructuredModel, encoder: Encoder, examples: Shard, data: Mapping[str, object]
+) -> tuple[AnyProblem, Any]:
+    """The problem of held-out examples, and their true outputs as predictions are, where a metric asks for these."""
     try:
         with reading_on(model.n_jobs):
-            problem = encoder.problem(as_list(X), y, **data)
-        if model.scoring is not None:
-            metric, truth = find_metric(model.scoring), model._as_predicted(y, data)
-            metric(truth, truth)  # raises, if it cannot judge such outputs, before training does
+            problem = encoder.problem(examples.X, examples.y, **data)
+        if model.scoring is None:
+            return problem, None
+        truth = model._as_predicted(examples.y, data)
+        find_metric(model.scoring)(truth, truth)  # raises, if it cannot judge such outputs, before training does
+        return problem, truth
     except (TypeError, ValueError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"In the held-out data, X_dev and y_dev: {error}") from error
-
-    def score(w: np.ndarray) -> float:
-        outputs = inference.best_outputs(encoder.scored(problem, w), w, model.n_jobs)
-        if model.scoring is None:
-            return encoder.judge(problem, outputs).mean()
-        return metric(truth, encoder.decode_all(problem, outputs))
-
-    return HeldOut(score, model.patience, n_examples(problem), (problem, quote(model.scoring)))
 
 
 def complete(
