@@ -1,5 +1,7 @@
 """Taggers with another scheme inside, and in two stages: users see their own tags, and documents are told."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,8 +9,8 @@ import maxmargin
 from maxmargin import ChainCRF, Tagger
 from maxmargin.text import Corpus, WindowFeatures, check_tags, convert_tags
 from maxmargin.text.document_tags import FOLDS, cross_tag, folds_of, with_votes
-from maxmargin.text.inner_tags import merge_columns, outer_classes, outer_tag
-from maxmargin.text.schemes import SCHEMES
+from maxmargin.text.inner_tags import keep_possible, known_inside, merge_columns, outer_classes, outer_tag
+from maxmargin.text.schemes import SCHEMES, TagError, breaks, read_tags
 
 X = [["Ann", "Lee", "ran"], ["Rome", "fell"], ["in", "New", "York", "City"], ["Bob", "ran"], ["Ann", "Lee"]]
 Y = [["B-P", "I-P", "O"], ["B-L", "O"], ["O", "B-L", "I-L", "I-L"], ["B-P", "O"], ["B-P", "I-P"]]
@@ -63,11 +65,75 @@ def test_tags_of_inner_ones():
     np.testing.assert_allclose(merged, [[0.5, 0.2, 0.3]])  # of B-P, I-P and O
 
 
+def valid_taggings(sets, scheme):
+    """All sequences of tags of these sets that keep to the rules of a scheme."""
+    every = [*product(*map(sorted, sets))]
+    return {*every} - {every[i] for i in breaks(read_tags(every), scheme)[0]}
+
+
+def agrees(tags, known):
+    return all(one is None or one == tag or tag in one for tag, one in zip(tags, known, strict=True))
+
+
+@pytest.mark.parametrize("inside", ["IOBES", "BILOU"])
+@pytest.mark.parametrize("scheme", ["IOB2", "IOE2", "IOBES"])
+def test_what_is_known_of_tags_is_known_of_those_inside(scheme, inside):
+    """The taggings that agree are the same, in both schemes, and no tag is left that none of them has."""
+    (row,) = convert_tags([["B-P", "I-P", "I-P", "B-P", "O", "B-L", "I-L"]], scheme)
+    tags = sorted({*row})
+    every = valid_taggings([tags] * 3, scheme)
+    for rng in map(np.random.default_rng, range(12)):
+        known = [{*rng.choice(tags, rng.integers(1, 5)).tolist()} for _ in range(3)]
+        expected = {tuple(convert_tags([row], inside)[0]) for row in every if agrees(row, known)}
+        sets = known_inside([known], scheme, inside, None, "y")
+        if not expected:
+            with pytest.raises(TagError, match=r"^y\[0\] has .* at position \d, which nothing beside it allows"):
+                keep_possible(sets, inside, "y")
+            continue
+        (left,) = keep_possible(sets, inside, "y")
+        left = [{tag} if isinstance(tag, str) else tag for tag in left]
+        assert valid_taggings(left, inside) == expected
+        assert left == [{*column} for column in zip(*expected, strict=True)]
+
+
+def test_tags_known_in_part_with_others_inside(interpreted_loops):
+    known = [["B-P", None, "O"], Y[1], ["O", {"B-L", "B-P"}, "I-L", None], [None, "O"], Y[4]]
+    tagger = make(inside="IOBES").fit(X, known)
+    assert (tagger.scheme_, tagger.inside_, tagger.status_.name) == ("IOB2", "IOBES", "STATIONARY")
+    assert {*tagger.classes_} == {"B-L", "B-P", "I-L", "I-P", "O"}
+    asked = ["O", {"B-L", "B-P"}, None]
+    taggings, scores = tagger.predict_topk([["in", "New", "York"]], 10_000)[0]
+    left = [k for k, tags in enumerate(taggings) if agrees(tags, asked)]
+    found, of_found = tagger.predict_topk([["in", "New", "York"]], 10_000, allowed=[asked])[0]
+    assert found == [taggings[k] for k in left]
+    np.testing.assert_allclose(of_found, scores[left], rtol=1e-5)
+    assert tagger.predict([["in", "New", "York"]], allowed=[asked]) == found[:1]
+    shares = np.exp(of_found - np.logaddexp.reduce(of_found))
+    each = [tagger.classes_ == np.array(tags)[:, np.newaxis] for tags in found]
+    table = np.tensordot(shares, each, 1)
+    np.testing.assert_allclose(tagger.predict_marginals([["in", "New", "York"]], allowed=[asked])[0], table, atol=1e-5)
+    assert tagger.predict(X[:2], allowed=[None, ["B-L", None]])[1][0] == "B-L"
+    for wrong, message in (
+        ([["X", None]], r"^allowed\[0\] names 'X', which is not one of the labels that were seen in fit, at"),
+        (
+            [[{"O": 1.0}, None]],
+            r"^allowed\[0\] has probabilities at position 0, which tags of IOBES inside cannot have",
+        ),
+        ([["I-P", None]], r"^allowed\[0\] leaves no labelling: no label at position 0 keeps to what it says there"),
+        ("O", "allowed must"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            tagger.predict(X[1:2], allowed=wrong)
+    with pytest.raises(ValueError, match=r"^y\[0\] has probabilities at position 1, which tags of IOBES inside cannot"):
+        make(inside="IOBES").fit(X, [["B-P", {"O": 0.5, "I-P": 0.5}, "O"], *known[1:]])
+
+
 def test_what_cannot_be_inside(interpreted_loops):
     with pytest.raises(ValueError, match=r"inside must be IOBES, BILOU or None, not 'IOB2'."):
         make(inside="IOB2").fit(X, Y)
-    with pytest.raises(ValueError, match=r"inside must be None: tags that are known in part cannot be converted."):
-        make(inside="IOBES").fit(X, [[None, *tags[1:]] for tags in Y])
+    message = "inside must be None: tags of IOB1 that are known in part cannot be converted to IOBES"
+    with pytest.raises(ValueError, match=message):
+        make(inside="IOBES").fit(X, [[None, *tags[1:]] for tags in convert_tags(Y, "IOB1")])
     assert make(inside="IOBES").fit([["a"]], [["NOUN"]]).inside_ is None  # tags of no scheme have none inside
     with pytest.raises(ValueError, match=r"two_stages must be True or False, not 2."):
         make(two_stages=2).fit(X, Y)

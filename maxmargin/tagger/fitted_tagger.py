@@ -19,6 +19,7 @@ from maxmargin.sklearn_contract import Estimator, SentenceTransformer, check_is_
 from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel, find_tags, score_entities, tag_probabilities
 from maxmargin.text.document_tags import with_votes
 from maxmargin.text.entity_chances import ScoredEntity
+from maxmargin.text.inner_tags import known_inside, stands_alone
 from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer
@@ -82,7 +83,14 @@ class FittedTagger(Estimator):
     def _check_allowed(self, allowed: object) -> dict[str, Any]:
         """What is known of the tags of sentences, as the model takes it."""
         if allowed is not None and self.inside_ is not None:
-            raise ValueError("allowed must be None: the model of the tagger has tags of another scheme inside.")
+            if not stands_alone(self.scheme_, self.inside_):
+                raise ValueError(
+                    f"allowed must be None: tags of {self.scheme_} that are known in part cannot be converted to those "
+                    f"of {self.inside_}, which the model of the tagger has inside."
+                )
+            if isinstance(allowed, Sequence | np.ndarray) and not isinstance(allowed, str):
+                tags = self._fitted().classes_.tolist()
+                allowed = known_inside(allowed, self.scheme_ or "", self.inside_, tags, "allowed")
         return {} if allowed is None else {"allowed": allowed}
 
     def predict(self, X: Sentences | Shards, *, allowed: object = None) -> list[list[Any]]:

@@ -28,6 +28,7 @@ from maxmargin.tagger.training_data import (
     tags_in_shards,
     tags_of,
 )
+from maxmargin.text.inner_tags import keep_possible, known_inside, stands_alone
 from maxmargin.text.mending import mend_in_scheme
 from maxmargin.text.partial_tags import check_entity_share, have_partial
 from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags, scheme_named
@@ -172,8 +173,10 @@ class Tagger(ShownTagger):
         if mended is None:
             return type(self)(**parts, scheme=None), y
         inside = None if inside == mended.scheme else inside
-        if inside is not None and have_partial(mended.y):
-            raise ValueError("inside must be None: tags that are known in part cannot be converted.")
+        if inside is not None and have_partial(mended.y) and not stands_alone(mended.scheme, inside):
+            raise ValueError(
+                f"inside must be None: tags of {mended.scheme} that are known in part cannot be converted to {inside}."
+            )
         if isinstance(model, ChainCRF | ChainSVM) and model.constraints is None:
             model.set_params(constraints=(inside or mended.scheme).lower())
         if model.scoring is None:
@@ -182,7 +185,11 @@ class Tagger(ShownTagger):
 
     def _convert_inside(self, y: Any) -> Any:
         """The tags that the model learns, of those of the scheme."""
-        return y if self.inside is None else convert_tags(y, self.inside)
+        if self.inside is None:
+            return y
+        if not have_partial(y):
+            return convert_tags(y, self.inside)
+        return keep_possible(known_inside(y, self.scheme or "", self.inside, None, "y"), self.inside, "y")
 
     def fit(
         self,

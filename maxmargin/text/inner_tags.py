@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from maxmargin.text.schemes import OUTSIDE, SPELLINGS
+from maxmargin.text.schemes import OUTSIDE, SCHEMES, SPELLINGS, TagError, scheme_table
+from maxmargin.wording import quote
 
 DEPENDS = ("IOB1", "IOE1")  # schemes in which a tag depends on the entities beside it
 LENGTHS = {"B": (2, 0), "I": (3, 1), "E": (2, 1), "L": (2, 1), "S": (1, 0), "U": (1, 0)}  # entities, and places in them
@@ -19,6 +22,69 @@ def outer_tag(tag: str, scheme: str) -> str:
         return tag
     length, place = LENGTHS[prefix]
     return SPELLINGS[scheme](length, False, False)[place] + dash + type_
+
+
+def stands_alone(scheme: str | None, inside: str | None) -> bool:
+    """Whether each tag of a scheme says which ones of another it may be, whatever is beside it."""
+    return scheme not in DEPENDS and inside in ("IOBES", "BILOU")
+
+
+def known_inside(known: Iterable[Any], scheme: str, inside: str, tags: Sequence[str] | None, name: str) -> list[Any]:
+    """What is known of the tags of sentences, as it is of those of IOBES or BILOU, all or only some `tags`: sets.
+
+    Sequences of the one that keep to its rules and agree with what is known are those of the other that do so.
+    """
+
+    @cache
+    def inner(tag: Any) -> frozenset[Any]:
+        prefix, dash, type_ = tag.partition("-") if isinstance(tag, str) else (OUTSIDE, "", "")
+        letters = SCHEMES[inside].prefixes.replace(OUTSIDE, "")
+        every = [OUTSIDE] if prefix == OUTSIDE else [f"{letter}{dash}{type_}" for letter in letters]
+        found = [one for one in every if outer_tag(one, scheme) == tag and (tags is None or one in tags)]
+        return frozenset(found or [tag])  # as what is no tag is seen elsewhere
+
+    @cache
+    def inner_of(several: frozenset[Any]) -> frozenset[Any]:
+        return frozenset().union(*map(inner, several))
+
+    def find(tag: Any, i: int, t: int) -> Any:
+        if isinstance(tag, Mapping):
+            raise TagError(name, i, t, f"has probabilities at position {t}, which tags of {inside} inside cannot have")
+        if isinstance(tag, set | frozenset):
+            return inner_of(frozenset(tag))
+        return inner(tag) if isinstance(tag, str) else tag
+
+    return [
+        [find(tag, i, t) for t, tag in enumerate(row)] if isinstance(row, Sequence | np.ndarray) else row
+        for i, row in enumerate(known)
+    ]
+
+
+def keep_possible(known: Iterable[Sequence[frozenset[str]]], inside: str, name: str) -> list[list[Any]]:
+    """Of the sets of tags of each position those that some sequence has that keeps to the rules; tags, if it is one."""
+    rows = [[*row] for row in known]
+    every = sorted(frozenset().union(*(several for row in rows for several in row)))
+    number = {tag: k for k, tag in enumerate(every)}
+    table = scheme_table(every, inside)  # of which the last is what is before and after a sequence
+
+    @cache
+    def fitting(several: frozenset[str], beside: frozenset[str] | None, *, comes_after: bool) -> frozenset[str]:
+        others = [-1] if beside is None else [number[tag] for tag in beside]
+        may_follow = np.any((table if comes_after else table.T)[others], axis=0)
+        return frozenset(tag for tag in several if may_follow[number[tag]])
+
+    beside: frozenset[str] | None
+    for i, row in enumerate(rows):
+        for comes_after, places in ((True, range(len(row))), (False, reversed(range(len(row))))):
+            beside = None
+            for t in places:
+                found = fitting(row[t], beside, comes_after=comes_after)
+                if not found:
+                    raise TagError(
+                        name, i, t, f"has {quote({*row[t]})} at position {t}, which nothing beside it allows"
+                    )
+                row[t] = beside = found
+    return [[next(iter(tags)) if len(tags) == 1 else tags for tags in row] for row in rows]
 
 
 def beside_tag(tag: str, scheme: str) -> str:
