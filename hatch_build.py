@@ -1,6 +1,6 @@
 """A hook of Hatch: wheels bring the bitcode of common loops, so that first fits need not wait for Numba.
 
-What that is, and why: `maxmargin/runtime/shipped.py`. It takes half a minute on two cores; what is
+What that is, and why: `maxmargin/runtime/shipped.py`. It takes half a minute on two idle cores; what is
 there of an earlier build is used again. Where it cannot be made, the wheel goes without, and loops are
 compiled by whoever needs them; so they are in editable installations. HATCH_BUILD_NO_HOOKS=true leaves it out.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODELS = (["chains", "multiclass", "trees"], ["tagger", "crf", "matchings", "graphs"])  # of one process each
+MODELS = (["chains", "crf"], ["tagger", "multiclass", "trees", "matchings", "graphs"])  # of one process each
 MOST_SECONDS = 600
 PACK = "import sys; from pathlib import Path; from maxmargin.cli.compiling_ahead import pack; "
 PACK += "pack(Path(sys.argv[1]), sys.argv[2:])"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from typing import Any, NamedTuple
-from unittest import mock
 
 from benchmarks import crfsuite_peer
 from benchmarks.chunking import load_chunking
@@ -68,10 +67,9 @@ def warm_up(name: str) -> None:
 
 def warm_up_on(name: str, X: list, y: list) -> None:
     """As if there was much to do, so that the solver takes all that it would; at a gap for which it hands over."""
-    from maxmargin.features import split
-    from maxmargin.solvers.automatic import smooth_auto
+    from maxmargin.runtime.modes import as_on_much_data
 
-    with mock.patch.object(smooth_auto, "ENOUGH_PARTS", 0), mock.patch.object(split, "ENOUGH_VISITS", 0):
+    with as_on_much_data():
         new_model(name, Log()).set_params(tol=1e-7, C=10.0).fit(X[:50], y[:50]).predict(X[:2])
 
 

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.environ["MAXMARGIN_BITCODE"] = "0"  # functions are compiled from what is written, whatever a build has left here
+
 from maxmargin.runtime import interpreted
 
 settings.register_profile("default", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow])

@@ -1,6 +1,7 @@
 """`maxmargin compile`: loops on disk before anyone waits for them, as in the image of a container.
 
-What a model needs is what its fit and its predictions run, so that each is fitted, to a few small examples.
+What a model needs is what its fit and its predictions run, so that each is fitted, to a few small examples: as to so
+few, and as to many (`as_on_much_data`), on one thread and on two.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from maxmargin.checks import check_choice
 from maxmargin.cli.common import show
 from maxmargin.runtime import cache_folder
 from maxmargin.runtime.cache import compiled_anew, finished
+from maxmargin.runtime.modes import as_on_much_data
 from maxmargin.runtime.shipped import packing
+from maxmargin.tagger.word_tagger import default_model
 from maxmargin.wording import count_of
 
 N_EXAMPLES, N_LABELS = 20, 3
+TO_THE_END: dict[str, Any] = {"C": 10.0, "tol": 1e-7}  # at which what begins on much data hands over
 
 Examples = tuple[Any, Any]  # X and y
 
@@ -91,9 +95,9 @@ class Ahead(NamedTuple):
 
 
 MODELS = {
-    "chains": Ahead(ChainSVM, make_sequences),
-    "crf": Ahead(ChainCRF, make_sequences, ("predict", "predict_marginals")),
-    "tagger": Ahead(Tagger, make_sentences, ("predict", "predict_marginals")),
+    "chains": Ahead(ChainSVM, make_sequences, ("predict", "predict_topk")),
+    "crf": Ahead(ChainCRF, make_sequences, ("predict", "predict_topk", "predict_marginals", "log_likelihood")),
+    "tagger": Ahead(Tagger, make_sentences, ("predict", "predict_topk", "predict_marginals", "predict_entities")),
     "multiclass": Ahead(MulticlassSVM, make_classes),
     "trees": Ahead(TreeSVM, make_trees),
     "matchings": Ahead(MatchingSVM, make_matchings),
@@ -110,19 +114,15 @@ def run_compile(named: str | None) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     tempfile.TemporaryFile(dir=folder).close()  # raises now where nothing could be kept
     for name in names:
-        before, began = n_compiled(), perf_counter()
+        before, began = (finished.total(), compiled_anew.total()), perf_counter()
         fit_model(MODELS[name])
         seconds = perf_counter() - began
-        compiled = n_compiled() - before
-        done = f"{count_of(compiled, 'function')} in {seconds:.1f} s" if compiled else "all was there"
+        n_finished, n_anew = finished.total() - before[0], compiled_anew.total() - before[1]
+        done = f"{count_of(n_finished + n_anew, 'function')} in {seconds:.1f} s, {n_anew} of them from their sources"
+        done = done if n_finished + n_anew else "all was there"
         show(f"{name} ({MODELS[name].model.__name__}): {done}")
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     show(f"{folder} has {count_of(len(sizes), 'file')}, {sum(sizes) / 1e6:.1f} MB.")
-
-
-def n_compiled() -> int:
-    """How many functions this process has compiled, or finished."""
-    return compiled_anew.total() + finished.total()
 
 
 def pack(folder: Path, names: Iterable[str]) -> None:
@@ -134,8 +134,20 @@ def pack(folder: Path, names: Iterable[str]) -> None:
 
 
 def fit_model(ahead: Ahead) -> None:
-    """Fit a model to its examples, and predict."""
+    """Fit a model to its examples, on all roads, and predict."""
     for X, y in ahead.make_examples():
-        model = ahead.model().fit(X, y)
-        for prediction in ahead.predictions:
-            getattr(model, prediction)(X)
+        fit_and_predict(ahead, X, y)
+        with as_on_much_data():
+            for n_jobs in (1, 2):
+                fit_and_predict(ahead, X, y, n_jobs=n_jobs, **TO_THE_END)
+
+
+def fit_and_predict(ahead: Ahead, X: Any, y: Any, **options: Any) -> None:
+    """Fit a model with some options, those of the model in it if it is a tagger."""
+    is_tagger = ahead.model is Tagger
+    model = Tagger(model=default_model().set_params(**options)) if is_tagger else ahead.model(**options)
+    model.fit(X, y)
+    more = {"predict_topk": (2,), "log_likelihood": (y,)}
+    for prediction in ahead.predictions:
+        if prediction != "predict_entities" or model.scheme_ is not None:
+            getattr(model, prediction)(X, *more.get(prediction, ()))

@@ -28,6 +28,7 @@ from maxmargin.arrays.atomics import address_to_sleep
 from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, Log, Meeting, Seat
 from maxmargin.execution.runner import Runner
 from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned, count_cores
+from maxmargin.runtime.modes import is_enough
 
 STEPS_OF_ROUND = 32  # of all ranges: few, so that sigma can be small
 LEAST_WORK = 2**16  # parts of all examples of a range: with fewer, threads take longer to begin than to end
@@ -38,7 +39,8 @@ def count_ranges(runner: Runner) -> int:
     """How many ranges of the examples are to step side by side: one per thread, if there is a core and work for it."""
     if not runner.problem.is_compiled:
         return 1
-    return max(1, min(len(runner.ranges), count_cores(), int(runner.part_sizes.sum()) // LEAST_WORK))
+    n, most = len(runner.ranges), min(count_cores(), int(runner.part_sizes.sum()) // LEAST_WORK)
+    return n if is_enough(most, n) else max(1, most)
 
 
 NO_DRAWS = np.zeros(0)

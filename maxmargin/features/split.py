@@ -24,6 +24,7 @@ from maxmargin.features.observed import select_entries
 from maxmargin.features.pairs import Pairs
 from maxmargin.features.sparse import SparseRows, entry, meet, spread_block
 from maxmargin.runtime.dispatch import implements
+from maxmargin.runtime.modes import is_enough
 
 MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix
@@ -53,7 +54,7 @@ def split_features(
     """Sparse or binary rows with weights for these pairs, in two parts; None if that is not worth it."""
     n_met = np.diff(pairs.start)
     n_uses, first_use = _uses(rows.indices, len(n_met))
-    if n_uses @ n_met < ENOUGH_VISITS or n_labels >= MOST:
+    if not is_enough(int(n_uses @ n_met), ENOUGH_VISITS) or n_labels >= MOST:
         return None
     frequent = np.flatnonzero((n_met > MANY * n_labels) & (n_uses > 0))
     frequent = frequent[np.argsort(-n_uses[frequent], kind="stable")][:MOST]

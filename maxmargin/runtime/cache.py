@@ -130,8 +130,9 @@ class LoopCache:
         machine = numba_private.machine(target_context)
 
         def name_on(*machine: object) -> str:
-            place = str(sig), (machine, entries.surroundings()), closure, self.options.get("boundscheck")
+            place = str(sig), machine, closure, self.options.get("boundscheck")
             signature = hashlib.sha256(repr(place).encode()).hexdigest()[:16]
             return f"{name}-{signature}-{stamp}{entries.ENDING}"
 
-        return EntryNames(name_on(*machine), name_on(machine[0]))
+        kind = numba_private.kind_of_machine(target_context)
+        return EntryNames(name_on(*machine, entries.surroundings()), name_on(kind, entries.surroundings_of_bitcode()))

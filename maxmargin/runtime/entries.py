@@ -26,6 +26,11 @@ from maxmargin.persist.files import remove_abandoned, replacing
 from maxmargin.runtime.numba_private import settings
 
 ENDING = ".loop"
+PYTHON = MAGIC_NUMBER, EXTENSION_SUFFIXES[0]  # of its bytecode and of its binary interface
+OF_NUMBA = [  # what bitcode calls and is called by
+    *("_arraystruct.h", "_dynfunc.c", "_helperlib.c", "_numba_common.h", "_pymodule.h"),
+    *(f"core/{name}.py" for name in ("callconv", "compiler", "environment", "funcdesc", "pythonapi", "serialize")),
+]
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -63,12 +68,27 @@ def folder_of(function: Callable[..., object]) -> Path:
 @functools.cache
 def surroundings() -> str:
     """A hash of what all compiled code depends on: versions, settings, and the files that lay out memory."""
-    python = MAGIC_NUMBER, EXTENSION_SUFFIXES[0]  # of its bytecode and of its binary interface
-    versions = python, numba.__version__, llvmlite.__version__, np.__version__
-    digest = hashlib.sha256(repr((versions, settings())).encode())
-    for room in ("arrays", "runtime"):
-        for path in sorted((Path(__file__).parents[1] / room).glob("*.py")):
-            digest.update(path.read_bytes())
+    return _hash_of((PYTHON, numba.__version__, llvmlite.__version__, np.__version__, settings()), [])
+
+
+@functools.cache
+def surroundings_of_bitcode() -> str:
+    """As `surroundings`, of what bitcode depends on, so that a wheel goes with more versions than it was built with.
+
+    It calls functions of Python and of Numba by their names, and none of NumPy, whose version says nothing, therefore:
+    arrays come as addresses, or through a function of Numba. Of Numba it has these functions, how functions are called,
+    and what a result is: bugfix releases in which the files with all that are the same make no difference.
+    """
+    numbers = [version.split(".")[:2] for version in (numba.__version__, llvmlite.__version__)]
+    return _hash_of((PYTHON, numbers, settings()), [Path(numba.__file__).parent / name for name in OF_NUMBA])
+
+
+def _hash_of(values: object, paths: list[Path]) -> str:
+    """A hash of values, of files, and of those here that lay out memory."""
+    digest = hashlib.sha256(repr(values).encode())
+    rooms = [Path(__file__).parents[1] / room for room in ("arrays", "runtime")]
+    for path in [*paths, *(path for room in rooms for path in sorted(room.glob("*.py")))]:
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

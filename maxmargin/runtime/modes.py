@@ -1,4 +1,4 @@
-"""How loops run: compiled, compiled with all indices checked, compiled by plain Numba, or interpreted."""
+"""How loops run: compiled, with all indices checked, by plain Numba, or interpreted; and as if there was much data."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from maxmargin.runtime import entries, numba_private, shipped, trial
 
 is_interpreted = contextvars.ContextVar("is_interpreted", default=bool(vars(numba.config)["DISABLE_JIT"]))
 checks_bounds = contextvars.ContextVar("checks_bounds", default=False)
+seems_much = contextvars.ContextVar("seems_much", default=False)
 
 
 @contextlib.contextmanager
@@ -49,6 +50,21 @@ def bounds_checked() -> Iterator[None]:
         yield
     finally:
         checks_bounds.reset(token)
+
+
+@contextlib.contextmanager
+def as_on_much_data() -> Iterator[None]:
+    """Take the roads that only pay on much data, inside a with block: so that a small fit compiles what large ones need."""
+    token = seems_much.set(True)
+    try:
+        yield
+    finally:
+        seems_much.reset(token)
+
+
+def is_enough(amount: float, least: float) -> bool:
+    """Whether there is as much to do as a road takes to pay."""
+    return amount >= least or seems_much.get()
 
 
 asks_for_plain = os.environ.get("MAXMARGIN_PLAIN_NUMBA", "0") not in ("", "0")

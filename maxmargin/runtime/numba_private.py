@@ -241,6 +241,7 @@ def finish(content: bytes, context: Context) -> bytes:
     name, bitcode, others = pickle.loads(content)
     library = context.codegen().create_library(name)
     library._final_module = llvm.parse_bitcode(bitcode)
+    library._final_module.triple = str(machine(context)[0])
     library._optimize_final_module()
     module = library._final_module
     module.verify()
@@ -271,6 +272,11 @@ def _join(name: str, machine_code: bytes, module: llvm.ModuleRef, others: bytes)
 def machine(context: Context) -> tuple[object, ...]:
     """The machine that code is made for: its kind and system, then its processor."""
     return context.codegen().magic_tuple()
+
+
+def kind_of_machine(context: Context) -> str:
+    """The kind and system alone, whatever the version of the system, which is of no matter to LLVM."""
+    return str(machine(context)[0]).rstrip("0123456789.")
 
 
 def settings() -> list[object]:

@@ -4,7 +4,7 @@ More than two thirds of the time in which a function is compiled go to Numba's t
 are the same for all processors of a kind. So a wheel brings them, as bitcode of LLVM, in `FOLDER`, and on a new machine
 only LLVM is left to work: it makes of them the very code that would be compiled there. They are written while the wheel
 is built (`hatch_build.py`, by `maxmargin.cli.compiling_ahead.pack`); where they are not, as in a checkout, or none has
-the hash of all that a function depends on, as with another version of Numba or after an edit, functions are compiled.
+the hash of all that a function depends on, as with another version of Python or after an edit, functions are compiled.
 These files are part of the package, and trusted as its code is. MAXMARGIN_BITCODE=0 leaves them alone.
 """
 

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from maxmargin.cli import compiling_ahead
 from maxmargin.cli.compiling_ahead import MODELS
 from tests.cli.conftest import input_error, run
 
@@ -16,7 +17,14 @@ print(compiled_anew.total(), loaded.total() > 0)
 """
 
 
-def test_all_models_are_fitted_and_told(interpreted_loops, tmp_path, monkeypatch):
+@pytest.fixture
+def few_examples(interpreted_loops, monkeypatch):
+    """Loops run as Python, on next to nothing."""
+    monkeypatch.setattr(compiling_ahead, "N_EXAMPLES", 2)
+    monkeypatch.setitem(compiling_ahead.TO_THE_END, "tol", 0.1)
+
+
+def test_all_models_are_fitted_and_told(few_examples, tmp_path, monkeypatch):
     monkeypatch.setenv("MAXMARGIN_CACHE_DIR", str(tmp_path / "new"))
     code, out, _ = run("compile")
     assert code == 0
@@ -25,7 +33,7 @@ def test_all_models_are_fitted_and_told(interpreted_loops, tmp_path, monkeypatch
     assert last == f"{tmp_path / 'new'} has 0 files, 0.0 MB."
 
 
-def test_a_few_models(interpreted_loops, tmp_path, monkeypatch):
+def test_a_few_models(few_examples, tmp_path, monkeypatch):
     monkeypatch.setenv("MAXMARGIN_CACHE_DIR", str(tmp_path))
     assert [line.split(" ")[0] for line in run("compile", "--for", "trees, multiclass").out.splitlines()[:-1]] == [
         "trees",

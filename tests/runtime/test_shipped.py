@@ -1,9 +1,12 @@
 """Bitcode that comes with the package: it is finished into what would be compiled, or left alone if it does not fit."""
 
 import pickle
+import re
 import shutil
 import textwrap
 
+import llvmlite.binding as llvm
+import numba
 import numpy as np
 import pytest
 
@@ -78,11 +81,24 @@ def test_other_processors_finish_their_own(packed):
     assert run_python(USE, packed, NUMBA_CACHE_DIR=packed / "one", **other) == FINISHED
 
 
+def use_with(**versions):
+    """As USE, with libraries of other versions, as far as they say."""
+    lines = [f"import {name}; {name}.__version__ = '{version}'" for name, version in versions.items()]
+    return "\n".join([*lines, textwrap.dedent(USE)])
+
+
+def test_it_goes_with_versions_that_make_no_difference(packed, tmp_path):
+    bugfix = ".".join([*numba.__version__.split(".")[:2], "999"])
+    assert run_python(use_with(numba=bugfix, numpy="3.0.0"), packed, NUMBA_CACHE_DIR=tmp_path) == FINISHED
+
+
 @pytest.mark.long
 def test_what_does_not_fit_is_compiled(packed, tmp_path):
     packed = shutil.copytree(packed, tmp_path / "copy")
     assert run_python(USE, packed, NUMBA_CACHE_DIR=packed / "0", MAXMARGIN_BITCODE="0") == COMPILED
     assert run_python(USE, packed, NUMBA_CACHE_DIR=packed / "1", NUMBA_OPT="1") == COMPILED
+    assert run_python(use_with(numba="0.999.0"), packed, NUMBA_CACHE_DIR=packed / "4") == COMPILED
+    assert run_python(use_with(llvmlite="0.999.0"), packed, NUMBA_CACHE_DIR=packed / "5") == COMPILED
     (entry,) = (packed / "packed").glob("user.run-*")
     entry.write_bytes(entry.read_bytes()[:-1])
     assert run_python(USE, packed, NUMBA_CACHE_DIR=packed / "2") == COMPILED
@@ -110,7 +126,7 @@ def test_what_is_used_again_is_packed_again(tmp_path, monkeypatch):
 PACK_MODEL = """
     from pathlib import Path
     from maxmargin.cli.compiling_ahead import pack
-    pack(Path("packed"), ["multiclass"])
+    pack(Path("packed"), ["{name}"])
 """
 FIT = """
     from pathlib import Path
@@ -126,10 +142,44 @@ FIT = """
 
 @pytest.mark.long
 def test_a_model_that_was_packed_is_fitted_as_one_that_is_compiled(tmp_path):
-    run_python(PACK_MODEL, tmp_path, MAXMARGIN_BITCODE="0")
+    run_python(PACK_MODEL.format(name="multiclass"), tmp_path, MAXMARGIN_BITCODE="0")
     n_finished, *by_bitcode = run_python(FIT, tmp_path, NUMBA_CACHE_DIR=tmp_path / "one")
     n_compiled, *compiled = run_python(FIT, tmp_path, NUMBA_CACHE_DIR=tmp_path / "two", MAXMARGIN_BITCODE="0")
     assert n_finished == "0"
     assert int(n_compiled) > 0
     assert (by_bitcode[0], compiled[0]) == ("True", "False")
     assert np.allclose(np.array(by_bitcode[1:], float), np.array(compiled[1:], float), rtol=1e-6, atol=1e-9)
+
+
+KNOWN_BY_NAME = re.compile(r"(llvm\.|_?Py|numba_)")  # what Python and Numba define in C, nothing of NumPy's
+LARGE_TAGGER = """
+    from pathlib import Path
+    import numpy as np
+    from maxmargin import Tagger
+    from maxmargin.runtime import shipped
+    from maxmargin.runtime.cache import compiled_anew, finished
+    from maxmargin.tagger.word_tagger import default_model
+    shipped.FOLDER = Path("packed")
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(20, size=(3000, 20))  # of tags, as many as there are in CoNLL-2000
+    X = [[f"w{100 * kind + rng.integers(100)}" for kind in row] for row in kinds]
+    y = [[f"{'BI'[kind % 2]}-{kind // 2}" for kind in row] for row in kinds]
+    tagger = Tagger(model=default_model().set_params(n_jobs={n_jobs}, tol=0.03)).fit(X, y)
+    X = X[:9]
+    tagger.predict(X), tagger.predict_topk(X, 3), tagger.predict_marginals(X), tagger.predict_entities(X)
+    assert "Began" in tagger.model_.trace_.notes[0], "not as large as that"
+    print(compiled_anew.total(), finished.total() > 0)
+"""
+
+
+@pytest.mark.long
+def test_taggers_of_real_size_compile_nothing_on_one_thread_or_two(tmp_path):
+    run_python(PACK_MODEL.format(name="tagger"), tmp_path, MAXMARGIN_BITCODE="0")
+    for n_jobs in ("1", "2"):
+        code = LARGE_TAGGER.replace("{n_jobs}", n_jobs)
+        assert run_python(code, tmp_path, NUMBA_CACHE_DIR=tmp_path / n_jobs) == ["0", "True"]
+    contents = [entries.read(path, is_trusted=True) for path in (tmp_path / "packed").glob("maxmargin.*")]
+    modules = [llvm.parse_bitcode(pickle.loads(content)[1]) for content in contents]
+    declared = {f.name for module in modules for f in module.functions if f.is_declaration}
+    assert {"numba_adapt_ndarray", "PyErr_SetString"} <= declared
+    assert [name for name in declared if not KNOWN_BY_NAME.match(name)] == []

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from maxmargin.runtime.modes import is_enough
 from maxmargin.solvers.batch.lbfgs import LBFGS
 from maxmargin.solvers.exponentiated.exponentiated_gradient import ExponentiatedGradient, SingleSteps
 from maxmargin.solvers.frame.observation import Observer
@@ -88,7 +89,8 @@ def suits_single_steps(objective: Objective) -> bool:
     """Whether exponentiated gradient is to begin: where it can, and where there is enough to do."""
     has_steps = objective.is_convex and bool(objective.loss.entropy_level) and objective.can_prepare
     is_plain = objective.regularization > 0 and not objective.l1 and not objective.bounds.which.size
-    return has_steps and is_plain and ENOUGH_PARTS <= objective.runner.part_sizes.sum() <= MOST_PARTS
+    n_parts = objective.runner.part_sizes.sum()
+    return has_steps and is_plain and is_enough(n_parts, ENOUGH_PARTS) and n_parts <= MOST_PARTS
 
 
 def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
