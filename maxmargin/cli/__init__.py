@@ -166,6 +166,7 @@ def predict(
     format: PredictedFormat = None,
     encoding: options.SameEncoding = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", "-p", help="Write those of the tags, too.")] = False,
+    jobs: options.Jobs = -1,
 ) -> None:
     """Tag the sentences of a file: its lines with one more column, or field; CoNLL-U with the tags in their column.
 
@@ -177,7 +178,7 @@ def predict(
     """
     from maxmargin.cli.predicting import run_predict
 
-    run_predict(model, file or [STDIN], output, format, encoding, probabilities)
+    run_predict(model, file or [STDIN], output, format, encoding, probabilities, jobs)
 
 
 @app.command()
@@ -202,6 +203,7 @@ def evaluate(
         float | None,
         typer.Option(min=0, max=1, help="Find the threshold of probabilities that gives entities this precision."),
     ] = None,
+    jobs: options.Jobs = -1,
     json: options.Json = False,
 ) -> None:
     """Score a tagger on a file of tagged sentences: entities as conlleval counts them, tags and sentences.
@@ -214,7 +216,7 @@ def evaluate(
     from maxmargin.cli.tagging import run_evaluate
 
     shown = {"with_confusion": confusion, "calibration": calibration, "matches": matches, "intervals": intervals}
-    run_evaluate(model, file or [STDIN], format, encoding, **shown, precision=precision, as_json=json)
+    run_evaluate(model, file or [STDIN], format, encoding, **shown, precision=precision, jobs=jobs, as_json=json)
 
 
 @app.command()

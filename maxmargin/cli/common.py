@@ -263,21 +263,21 @@ def tell_size(path: Path) -> str:
     return f"{path}, {size / 1e6:.1f} MB" if size >= 1e6 else f"{path}, {size / 1e3:.0f} kB"
 
 
-def load_tagger(path: Path) -> Tagger:
-    """The tagger in a file."""
+def load_tagger(path: Path, jobs: int = -1) -> Tagger:
+    """The tagger in a file, which predicts on so many threads; -1 is all cores."""
     from maxmargin.persist import load
 
-    return check_tagger(load(path), path)
+    return check_tagger(load(path), path, jobs)
 
 
-def check_tagger(tagger: object, path: Path) -> Tagger:
-    """What a file holds, if it is a tagger that is fitted."""
+def check_tagger(tagger: object, path: Path, jobs: int = -1) -> Tagger:
+    """What a file holds, if it is a tagger that is fitted, as `load_tagger`."""
     from maxmargin.tagger.word_tagger import Tagger
 
     if not isinstance(tagger, Tagger):
         raise ValueError(f"{str(path)!r} holds a {type(tagger).__name__}, not a tagger of `maxmargin train`.")
     tagger._fitted()
-    return tagger
+    return tagger._set_jobs(jobs)
 
 
 def is_parser(model: object) -> bool:

@@ -144,6 +144,7 @@ Plot = Annotated[
     Path | None,
     typer.Option(help="PNG file to draw to.", callback=check_plot, metavar="FILE", dir_okay=False, writable=True),
 ]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", show_default="all cores")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of SVMs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -249,7 +250,7 @@ class Choices:
             show_default="all have names",
         ),
     ] = None
-    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Threads; -1 is all cores.", show_default="all cores")] = -1
+    jobs: Jobs = -1
     seed: Seed = 0
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")] = False
     json: Json = False

@@ -30,33 +30,40 @@ NO_PROBABILITIES = "CoNLL-U has no column for probabilities."
 
 
 def run_predict(
-    model: Path, given: list[Path], output: Path | None, format: str | None, encoding: str | None, probabilities: bool
+    model: Path,
+    given: list[Path],
+    output: Path | None,
+    format: str | None,
+    encoding: str | None,
+    probabilities: bool,
+    jobs: int = -1,
 ) -> None:
     """Write the lines of files with the tags that a tagger gives them, as they come."""
     sources = common.find_files(given)
     if output is not None and output.is_file():
         common.keep_apart(output, "output", [model, *sources])
-    found = load(model) if probabilities else open_tagger(model)
+    found = load(model) if probabilities else open_tagger(model, jobs)
     if not isinstance(found, LightTagger) and common.is_parser(found):
         from maxmargin.cli.text_commands.tree_files import run_parse
 
         if probabilities:
             raise ValueError(NO_PROBABILITIES)
-        run_parse(found, sources, output, format, encoding)
+        run_parse(found, sources, output, format, encoding, jobs)
         return
-    tagger = found if isinstance(found, LightTagger) else common.check_tagger(found, model)
+    tagger = found if isinstance(found, LightTagger) else common.check_tagger(found, model, jobs)
     to = format if format in WRITTEN_ONLY else None
     format = None if to else format
     texts = format_of_texts(sources, tagger.layout, format)
     if texts is not None:
         from maxmargin.cli.text_commands.raw_text import run_tag
 
-        run_tag(model, given, output, source_format=texts, format=WRITTEN_ONLY[to] if to else texts, encoding=encoding)
+        to = WRITTEN_ONLY[to] if to else texts
+        run_tag(model, given, output, source_format=texts, format=to, encoding=encoding, jobs=jobs)
         return
     if to is not None:
         from maxmargin.cli.text_commands.found_entities import write_found
 
-        write_found(common.load_tagger(model), sources, output, to, encoding)
+        write_found(common.load_tagger(model, jobs), sources, output, to, encoding)
         return
     scheme: str | None = None
     with common.writing(output) as write:

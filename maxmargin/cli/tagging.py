@@ -39,6 +39,7 @@ def run_evaluate(
     matches: bool,
     intervals: bool,
     precision: float | None,
+    jobs: int,
     as_json: bool,
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file, or the trees of a parser, with those in it."""
@@ -48,9 +49,10 @@ def run_evaluate(
 
         if with_confusion or calibration or matches or precision is not None:
             raise ValueError("--confusion, --calibration, --matches and --precision are those of tags, not of parsers.")
-        run_evaluate_parser(found_model, model, given, format, encoding, intervals=intervals, as_json=as_json)
+        shown = {"intervals": intervals, "as_json": as_json}
+        run_evaluate_parser(found_model, model, given, format, encoding, jobs=jobs, **shown)
         return
-    tagger = common.check_tagger(found_model, model)
+    tagger = common.check_tagger(found_model, model, jobs)
     others = [path for path in given[:1] if is_model(path)]
     document = common.read_files(given[len(others) :] or [STDIN], tagger.layout, format=format, encoding=encoding)
     check_tags_known(document)
@@ -83,7 +85,7 @@ def run_evaluate(
         found["matches"] = {way: score._asdict() | _shares(score) for way, score in match._asdict().items()}
         lines.append(f"\nEntities that are right in part:\n{match}")
     if others:
-        second = common.load_tagger(others[0])
+        second = common.load_tagger(others[0], jobs)
         comparison = compare_taggings(true, predicted, predict_all(second, document, tagger), entities=has_entities)
         found["comparison"] = {
             name: value._asdict() if isinstance(value, Interval) else value

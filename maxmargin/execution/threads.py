@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from numbers import Integral
 from typing import TypeVar
 
@@ -149,8 +149,9 @@ class IdleThreads:
     def end(self) -> None:
         """End all threads that wait."""
         for waiting in [*self._pools.values()]:
-            while waiting:
-                waiting.pop().shutdown()
+            with suppress(IndexError):
+                while True:
+                    waiting.pop().shutdown()
 
 
 idle_threads = IdleThreads()

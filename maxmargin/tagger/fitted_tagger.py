@@ -46,11 +46,18 @@ class FittedTagger(Estimator):
         model: TaggingModel,
         scheme: str | None,
         inside: str | None = None,
-        first: object = None,
+        first: Any = None,
     ) -> Self:
         """Become the tagger of a fitted transformer and model, of tags of a scheme and another inside, and a stage."""
         self.features_: Any = features
         self.model_, self.scheme_, self.inside_, self.first_ = model, scheme, inside, first
+        return self
+
+    def _set_jobs(self, n_jobs: int | None) -> Self:
+        """Predict on so many threads, whatever the fit was on."""
+        for stage in (self, self.first_):
+            if stage is not None:
+                stage.model_.set_params(n_jobs=n_jobs)
         return self
 
     def _fitted(self) -> TaggingModel:

@@ -32,11 +32,14 @@ if TYPE_CHECKING:
 TOKEN, PAIR, MOST = 30_000, 3, 300_000_000
 
 
-def open_tagger(path: Location) -> Tagger | LightTagger:
-    """What tags the first sentences soonest: a `LightTagger` where the model is one of those that it knows."""
+def open_tagger(path: Location, n_jobs: int | None = -1) -> Tagger | LightTagger:
+    """What tags the first sentences soonest: a `LightTagger` where the model is one of those that it knows.
+
+    It tags many sentences on so many threads.
+    """
     file = open(path, "rb")  # noqa: SIM115  (it stays open: another model may take its place meanwhile)
     with suppress(Exception):  # whatever is wrong, the whole tagger says it
-        return LightTagger(file, path)
+        return LightTagger(file, path, n_jobs)
     return load_open(file, path)
 
 
@@ -127,9 +130,11 @@ class LightTagger:
         The model, open.
     path
         Its name.
+    n_jobs
+        The number of threads of the whole tagger.
     """
 
-    def __init__(self, file: BinaryIO, path: Location) -> None:
+    def __init__(self, file: BinaryIO, path: Location, n_jobs: int | None = -1) -> None:
         content, arrays = container.read(file)
         read, tagger = Reader(arrays), _parts(content, "Tagger")
         fitted = dict(tagger["fitted"]["dict"])
@@ -141,7 +146,7 @@ class LightTagger:
             raise NotImplementedError
         if _parts(fitted["features"], "WindowFeatures").get("vectors") is not None:
             raise NotImplementedError
-        self.file, self.path = file, os.fspath(path)
+        self.file, self.path, self.n_jobs = file, os.fspath(path), n_jobs
         self.features: WindowFeatures = read(fitted["features"])
         self.layout: Layout | None = read(tagger["layout"])
         self.scheme_: str | None = fitted["scheme"]
@@ -153,7 +158,7 @@ class LightTagger:
     @cached_property
     def whole(self) -> Tagger:
         """The tagger itself."""
-        return load_open(self.file, self.path)
+        return load_open(self.file, self.path)._set_jobs(self.n_jobs)
 
     def predict(self, X: Sequence[Sequence[Token]]) -> list[list[Any]]:
         """The tags of sentences; those of the whole tagger, once there are many."""

@@ -63,12 +63,13 @@ def test_tags_are_those_of_the_whole_tagger(tagger, tmp_path):
 
 def test_many_sentences_are_left_to_the_whole_tagger_of_the_same_file(tmp_path, monkeypatch):
     path = saved(Tagger(), tmp_path)
-    light = open_tagger(path)
+    light = open_tagger(path, 3)
     (tmp_path / "other").write_text("another model")
     (tmp_path / "other").replace(path)
     monkeypatch.setattr(light_tagger, "MOST", 0)
     assert light.predict(X) == Tagger().fit(X, Y).predict(X)
     assert "whole" in vars(light)
+    assert light.whole.model_.n_jobs == 3
 
 
 @pytest.mark.parametrize(

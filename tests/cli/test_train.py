@@ -11,9 +11,13 @@ import pytest
 
 import maxmargin
 from maxmargin import ChainCRF, ChainSVM, SegmentCRF, Tagger
+from maxmargin.estimators.foundation import predictor
+from maxmargin.execution.threads import count_cores
+from maxmargin.wording import count_of
 from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, respelled, tagged_sentences
 
+COMMANDS = ["predict", "--probabilities"], ["evaluate"]
 SENTENCES = tagged_sentences()
 TOKENS = [[token[:2] for token in sentence] for sentence in SENTENCES]
 TAGS = [[token[2] for token in sentence] for sentence in SENTENCES]
@@ -45,6 +49,21 @@ def test_quiet_and_json(files, tmp_path):
     assert found["relative_gap"] >= 0
     assert found["tags"] == sorted({tag for tags in TAGS for tag in tags})
     assert found["sentences"] == 18
+
+
+def test_threads_are_those_that_are_asked_for(files, tmp_path, monkeypatch):
+    seen, reading_on = [], predictor.reading_on
+    monkeypatch.setattr(predictor, "reading_on", lambda n_jobs: seen.append(n_jobs) or reading_on(n_jobs))
+    for option, said, jobs in (((), count_of(count_cores(), "thread"), -1), (("--jobs", "3"), "3 threads", 3)):
+        target = tmp_path / "a.model"
+        err = run("train", files / "train.txt", "-m", target, "--max-passes", "2", *option).err
+        assert f"Training on {said}: --jobs." in err
+        assert maxmargin.load(target).model_.n_jobs == jobs
+        seen.clear()
+        found = [run(*command, files / "tagger.model", files / "dev.txt", *option) for command in COMMANDS]
+        assert [outcome.code for outcome in found] == [0, 0]
+        assert set(seen) == {jobs}
+        assert found[0].out == run(*COMMANDS[0], files / "tagger.model", files / "dev.txt", "--jobs", "1").out
 
 
 def test_held_out_scores_are_shown(files, tmp_path):

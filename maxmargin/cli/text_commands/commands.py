@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -40,7 +40,7 @@ def tag(
 
     if html and format is not None:
         raise typer.BadParameter("--html and --format are two ways to write: give one of them.")
-    how = {"source_format": read, "format": "html" if html else format, "encoding": encoding, "tokenizer": tokenizer}
+    how: dict[str, Any] = {"source_format": read, "format": "html" if html else format, "encoding": encoding, "tokenizer": tokenizer}
     run_tag(model, file or [STDIN], output, **how, threshold=threshold)
 
 

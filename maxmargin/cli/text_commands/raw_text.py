@@ -40,12 +40,13 @@ def run_tag(
     encoding: str | None = None,
     tokenizer: str | None = None,
     threshold: float | None = None,
+    jobs: int = -1,
 ) -> None:
     """Write the entities that a tagger finds in texts; in the format "html", as a page."""
     sources = find_files(given)
     if output is not None:
         keep_apart(output, "output", [model, *sources])
-    tagger = load_tagger(model)
+    tagger = load_tagger(model, jobs)
     if threshold is not None:
         tagger.set_params(threshold=threshold)
     texts = [

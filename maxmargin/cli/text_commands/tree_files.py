@@ -76,10 +76,11 @@ def _lines(path: Path, encoding: str | None) -> Lines:
 
 
 def run_parse(
-    parser: Pipeline, sources: list[Path], output: Path | None, format: str | None, encoding: str | None
+    parser: Pipeline, sources: list[Path], output: Path | None, format: str | None, encoding: str | None, jobs: int
 ) -> None:
     """Write the sentences of files with the trees that a parser gives them, as they come."""
     check_format(format)
+    parser[-1].set_params(n_jobs=jobs)
     with writing(output) as write:
         for path in sources:
             for sentences in stream_sentences(path, encoding):
@@ -95,6 +96,7 @@ def run_evaluate_parser(
     format: str | None,
     encoding: str | None,
     *,
+    jobs: int,
     intervals: bool,
     as_json: bool,
 ) -> None:
@@ -103,6 +105,7 @@ def run_evaluate_parser(
     others = [path for path in given[:1] if is_model(path)]
     sentences = read_trees(given[len(others) :] or [STDIN], encoding)
     true = [sentence.arcs for sentence in sentences]
+    parser[-1].set_params(n_jobs=jobs)
     predicted = parser.predict(sentences)
     scores = score_trees(sentences, predicted)
     found: dict[str, Any] = scores._asdict()
@@ -116,6 +119,7 @@ def run_evaluate_parser(
         second = load(others[0])
         if not is_parser(second):
             raise ValueError(f"{str(others[0])!r} holds no parser, so that it cannot be compared with one.")
+        second[-1].set_params(n_jobs=jobs)
         comparison = compare_taggings(*counted, count_arcs(sentences, second.predict(sentences)), entities=False)
         found["comparison"] = {
             name: value._asdict() if isinstance(value, Interval) else value
