@@ -14,6 +14,8 @@ from maxmargin.problem import IMPOSSIBLE
 from maxmargin.torch.autograd import Attained, Batch, Scored, Spread
 from maxmargin.torch.choice_potentials import Candidates
 from maxmargin.torch.label_potentials import LabelPotentials
+from maxmargin.torch.parses.parse_potentials import Dependencies
+from maxmargin.torch.parses.segment_potentials import Segments
 from maxmargin.torch.potentials import Costs, Numbers, Parts, Potentials, Some, check_potentials
 from maxmargin.torch.untraced import untraced
 
@@ -172,16 +174,17 @@ def partial_loss(
     """The loss of outputs of which only part is known: a maximum over all outputs less that over those allowed.
 
     With "log" these are log-partition functions, so that it is minus the logarithm of the probability of what is
-    allowed; with "hinge" max_y {score(y) + cost(y)} less the best score of an output that is allowed, where each label
-    that is not costs 1. Where all but one label are ruled out everywhere, it is `structured_loss`.
+    allowed; with "hinge" max_y {score(y) + cost(y)} less the best score of an output that is allowed, where each label,
+    row or arc that is not costs 1. Where all but one are ruled out everywhere, it is `structured_loss`.
 
     Parameters
     ----------
     potentials
-        Chains, Trees or Candidates.
+        Chains, Trees, Candidates, Segments or Dependencies.
     allowed
-        Booleans in the shape of the emissions, of the potentials of nodes or of the scores: whether a label, or a
-        candidate, agrees with what is known; beyond lengths they may be anything.
+        Booleans in the shape of the emissions, of the potentials of nodes or of the scores: whether a label, a
+        candidate, or an arc to a word agrees with what is known; beyond lengths they may be anything. Of segments they
+        are (B, T, 2, L), or packed: whether a row may begin a segment of this label, or go on with it.
     loss, reduction, n_jobs
         As those of `structured_loss`; a smoothed loss smoothes both maxima.
 
@@ -201,8 +204,7 @@ def partial_loss(
     chosen = find_loss(loss)
     is_squared = isinstance(chosen, SquaredLoss)
     smoothed = Loss(margin=chosen.margin) if is_squared else chosen
-    is_allowed, costs = _allowed_parts(potentials, allowed)
-    first, *others = potentials.tensors
+    (first, *others), (is_allowed, costs) = potentials.tensors, _allowed_parts(potentials, allowed)
     consistent = potentials.replaced((first.masked_fill(~is_allowed, -torch.inf), *others))
     augmented = potentials.replaced((first + costs, *others)) if smoothed.margin else potentials
     best, best_allowed = (
@@ -214,26 +216,31 @@ def partial_loss(
 
 
 def _allowed_parts(potentials: Potentials, allowed: Numbers) -> tuple[Tensor, Tensor]:
-    """Flags of the allowed labels, or candidates, and what the others cost; of padding all are allowed."""
-    if not isinstance(potentials, LabelPotentials | Candidates):
-        raise TypeError(f"partial_loss is for Chains, Trees and Candidates, not for {type(potentials).__name__}.")
+    """Flags of the first potentials, of what agrees with `allowed`, and what the others cost; of padding all agree."""
+    if not isinstance(potentials, LabelPotentials | Candidates | Segments | Dependencies):
+        kinds = "Chains, Trees, Candidates, Segments and Dependencies"
+        raise TypeError(f"partial_loss is for {kinds}, not for {type(potentials).__name__}.")
     first, rows = potentials.tensors[0], potentials.rows
+    states = first[..., :2, :] if isinstance(potentials, Segments) else first  # that a row is the last one says nothing
     flags = torch.as_tensor(allowed, device=first.device)
-    if flags.dtype != torch.bool or flags.shape != first.shape:
+    if flags.dtype != torch.bool or flags.shape != states.shape:
         raise ValueError(
-            f"allowed must hold booleans in the shape {tuple(first.shape)}, not {flags.dtype} in {tuple(flags.shape)}."
+            f"allowed must hold booleans in the shape {tuple(states.shape)}, not {flags.dtype} in {tuple(flags.shape)}."
         )
     is_row = torch.zeros(first.shape[: 1 + rows.is_padded], dtype=torch.bool, device=first.device)
     is_row.view(-1)[torch.as_tensor(rows.all, device=first.device)] = True
-    is_label = isinstance(potentials, LabelPotentials)
-    flags = flags | ~(is_row[..., None] if is_label else is_row)
+    flags = flags | ~is_row.view(*is_row.shape, *[1] * (flags.ndim - is_row.ndim))
     left = rows.pack(flags).detach().cpu().numpy()
-    left = left.any(axis=1) if is_label else np.logical_or.reduceat(left, rows.starts[:-1])
+    is_candidate = isinstance(potentials, Candidates)
+    left = np.logical_or.reduceat(left, rows.starts[:-1]) if is_candidate else left.reshape(len(left), -1).any(axis=1)
     if not left.all():
         at = int(np.flatnonzero(~left)[0])
-        i, place = locate(at, rows.starts) if is_label else (at, None)
-        where = f"candidate of batch entry {i}" if place is None else f"label at position {place} of batch entry {i}"
-        raise ValueError(f"allowed leaves no {where}.")
+        i, place = (at, None) if is_candidate else locate(at, rows.starts)
+        what = "head" if isinstance(potentials, Dependencies) else "label"
+        where = "candidate" if place is None else f"{what} at position {place}"
+        raise ValueError(f"allowed leaves no {where} of batch entry {i}.")
+    if states is not first:
+        flags = torch.cat([flags, torch.ones_like(first[..., 2:, :], dtype=torch.bool)], dim=-2)
     return flags, (~flags).to(first.dtype)
 
 

@@ -6,8 +6,20 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
 from maxmargin import Loss
-from maxmargin.torch import Candidates, Chains, GraphCuts, Trees, crf_loss, hinge_loss, partial_loss, structured_loss
-from tests.naive import labellings
+from maxmargin.torch import (
+    Candidates,
+    Chains,
+    Dependencies,
+    GraphCuts,
+    Segments,
+    Trees,
+    crf_loss,
+    hinge_loss,
+    partial_loss,
+    score,
+    structured_loss,
+)
+from tests.naive import dependency_trees, labellings, segmentations
 
 LENGTHS = [3, 1, 2]
 PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]
@@ -96,6 +108,58 @@ def test_packed_rows():
     assert torch.allclose(partial_loss(packed, ALLOWED[is_row]), partial_loss(chains(nodes, table), ALLOWED))
 
 
+def check_against_all(potentials, outputs, flags, allowed):
+    """Of one example, given all outputs and which of their rows are allowed."""
+    scores = torch.stack([score(potentials, torch.as_tensor(y)[None])[0] for y in outputs])
+    costs = (~torch.as_tensor(np.array(flags))).sum(dim=1)
+    assert 0 < (costs == 0).sum() < len(outputs)
+    for loss, smooth in (("log", torch.logsumexp), ("hinge", torch.amax)):
+        others = scores + costs if loss == "hinge" else scores
+        expected = smooth(others, 0) - smooth(scores[costs == 0], 0)
+        assert partial_loss(potentials, allowed, loss).item() == pytest.approx(expected.item(), abs=1e-9)
+    one = torch.zeros_like(allowed)  # the first output that is allowed, alone
+    y = torch.as_tensor(outputs[int((costs == 0).nonzero()[0])])[None]
+    return one, y
+
+
+@pytest.mark.parametrize("n_roles", [2, 3])
+def test_segments(n_roles, interpreted_loops):
+    allowed = torch.ones(1, 4, 2, 2, dtype=torch.bool)
+    allowed[0, 1] = torch.tensor([[False, True], [True, False]])  # a segment of 1 begins, or one of 0 goes on
+    allowed[0, 2, 1, 1] = allowed[0, 0, 0, 0] = allowed[0, 3] = False  # and the last row is beyond the length
+    potentials = Segments(random(1, 4, n_roles, 2), random(2, 2), random(2, 2, seed=1), [3])
+    outputs = [np.append(y, 0).astype(np.int64) for y in segmentations(3, [2, 2])]
+    flags = [allowed[0, range(3), y[:3] // 2, y[:3] % 2].tolist() for y in outputs]
+    one, y = check_against_all(potentials, outputs, flags, allowed)
+    one[0, range(3), y[0, :3] // 2, y[0, :3] % 2] = True
+    for loss in ("log", "hinge"):
+        assert torch.allclose(partial_loss(potentials, one, loss), structured_loss(potentials, y, loss))
+    with pytest.raises(ValueError, match=r"allowed must hold booleans in the shape \(1, 4, 2, 2\), not"):
+        partial_loss(potentials, allowed[:, :, 0])
+
+
+@pytest.mark.parametrize("n_labels", [0, 2])
+@pytest.mark.parametrize("projective", [True, False])
+def test_arcs(projective, n_labels, interpreted_loops):
+    more = (n_labels,) if n_labels else ()
+    allowed = torch.ones(1, 4, 5, *more, dtype=torch.bool)
+    allowed[0, 0, :2] = allowed[0, 1, 3] = allowed[0, 3] = False
+    if n_labels:
+        allowed[0, 2, :, 1] = False
+    potentials = Dependencies(random(1, 4, 5, *more), [3], projective=projective)
+    found = [*dependency_trees(3, n_labels, projective=projective)]
+    outputs = [np.append(y, 0).astype(np.int64) for y in found]
+    if n_labels:
+        outputs = [np.stack([y // n_labels, y % n_labels], axis=-1) for y in outputs]
+    places = [(range(3), *(y[:3].T if n_labels else [y[:3]])) for y in outputs]
+    one, y = check_against_all(potentials, outputs, [allowed[0][at].tolist() for at in places], allowed)
+    one[0][(range(3), *(y[0, :3].T if n_labels else [y[0, :3]]))] = True
+    for loss in ("log", "hinge"):
+        assert torch.allclose(partial_loss(potentials, one, loss), structured_loss(potentials, y, loss))
+    with pytest.raises(ValueError, match="allowed leaves no head at position 1 of batch entry 0"):
+        partial_loss(potentials, allowed & (torch.arange(4) != 1).view(1, 4, 1, *[1] * len(more)))
+
+
 def test_bad_input():
     potentials = chains(random(3, 3, 3), random(3, 3))
     with pytest.raises(ValueError, match=r"allowed must hold booleans in the shape \(3, 3, 3\), not .* in \(3, 3\)"):
@@ -106,5 +170,5 @@ def test_bad_input():
         partial_loss(potentials, nothing)
     with pytest.raises(ValueError, match="allowed leaves no candidate of batch entry 0"):
         partial_loss(Candidates(random(2, 3)), torch.zeros(2, 3, dtype=bool))
-    with pytest.raises(TypeError, match="partial_loss is for Chains, Trees and Candidates, not for GraphCuts"):
+    with pytest.raises(TypeError, match=r"partial_loss is for Chains, .* and Dependencies, not for GraphCuts"):
         partial_loss(GraphCuts(random(1, 2), [(0, 1)], torch.ones(1)), torch.ones(1, 2, dtype=bool))
