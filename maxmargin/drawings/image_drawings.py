@@ -65,9 +65,12 @@ def draw_mask(example: Outcome) -> Markup:
     is_wrong = (true != found)[nodes]
     wrong = np.where(is_wrong[:, :, np.newaxis], np.array(WRONG), 0).astype(np.uint8)
     titles = ("true", "found", f"{100 * (true != found)[segments].mean():.1f} % of pixels wrong")
+    ground, again = _ground(image, nodes.shape, f"image-{example.i}")
     panels = [
-        _over_image(image, nodes.shape, [_layer(pixels, opacity, nodes.shape)], title)
-        for pixels, opacity, title in zip((*masks, wrong), (OPACITY, OPACITY, 0.8), titles, strict=True)
+        _over_image(under, nodes.shape, [_layer(pixels, opacity, nodes.shape)], title)
+        for under, pixels, opacity, title in zip(
+            (ground, again, again), (*masks, wrong), (OPACITY, OPACITY, 0.8), titles, strict=True
+        )
     ]
     return join([proof, tag("div", *panels, class_="row"), draw_legend(example.labels, {*true, *found})])
 
@@ -97,11 +100,17 @@ def _layer(pixels: np.ndarray, opacity: float, shape: tuple[int, ...]) -> Markup
     return tag("image", href=as_link(pixels), opacity=opacity, **size)
 
 
-def _over_image(image: object, shape: tuple[int, ...], marks: Sequence[Markup], title: str = "") -> Markup:
-    """Marks over an image that is as high and wide as told; over nothing, if there is none."""
-    ground = tag("rect", height=shape[0], width=shape[1], class_="ground")
-    if image is not None:
-        ground = _layer(as_pixels(np.asarray(image)), 1, shape)
+def _ground(image: object, shape: tuple[int, ...], name: str) -> tuple[Markup, Markup]:
+    """An image that is as high and wide as told, and the same again; gray, if there is none."""
+    if image is None:
+        gray = tag("rect", height=shape[0], width=shape[1], class_="ground")
+        return gray, gray
+    pixels = _layer(as_pixels(np.asarray(image)), 1, shape)
+    return tag("g", pixels, id=name), tag("use", href=f"#{name}")
+
+
+def _over_image(ground: Markup, shape: tuple[int, ...], marks: Sequence[Markup], title: str = "") -> Markup:
+    """Marks over what is that high and wide."""
     view = {"viewBox": f"0 0 {shape[1]} {shape[0]}", "width": SIZE, "role": "img", "aria_label": title or "image"}
     return tag("figure", tag("svg", ground, *marks, **view), tag("figcaption", title) if title else "")
 
@@ -142,7 +151,8 @@ def draw_boxes(example: Outcome) -> Markup:
         marks.append(_rectangle(example.found, "spurious" if _overlap(example) < HALF else "right", "found"))
     if example.true is not None and np.any(example.true):
         marks.append(_rectangle(example.true, "missed", "true"))
-    return _over_image(example.shown, np.shape(example.x)[:2], marks)
+    shape = np.shape(example.x)[:2]
+    return _over_image(_ground(example.shown, shape, f"image-{example.i}")[0], shape, marks)
 
 
 def _rectangle(box: Sequence[int], style: str, title: str) -> Markup:
@@ -183,7 +193,8 @@ def draw_pose(example: Outcome) -> Markup:
         ]
         for k, (x, y) in enumerate(joints.tolist()):
             marks.append(tag("circle", tag("title", f"joint {k}"), cx=x, cy=y, r=0.25, class_=f"box {style}"))
-    return _over_image(example.shown, np.shape(example.x)[:2], marks)
+    shape = np.shape(example.x)[:2]
+    return _over_image(_ground(example.shown, shape, f"image-{example.i}")[0], shape, marks)
 
 
 MASKS = Drawing(draw_mask, tell_masks, ask_proofs, as_labels, confusions_of)

@@ -97,7 +97,11 @@ def list_confusions(labels: Sequence[object], counts: np.ndarray) -> Markup:
     wrong = np.where(np.eye(len(labels), dtype=bool), 0, counts)
     order = np.argsort(-wrong, axis=None, kind="stable")[:N_CONFUSIONS]
     pairs = [(k // len(labels), k % len(labels)) for k in order.tolist()]
-    rows = [(labels[a], labels[b], f"{wrong[a, b]:,}") for a, b in pairs if wrong[a, b]]
+    rows = [
+        (shorten(labels[a], 40), shorten(labels[b], 40), lead_to(confusion_name(labels[a], labels[b]), wrong[a, b]))
+        for a, b in pairs
+        if wrong[a, b]
+    ]
     return table(("true", "found", "times"), rows, class_="numbers")
 
 

@@ -15,6 +15,7 @@ from maxmargin.drawings.outcomes import Drawing, Outcome, lead_to
 from maxmargin.metrics.resampling import Interval, bootstrap_means, compare_means
 
 MOST_WORST, MOST_OTHERS = 60, 40  # examples that are drawn
+MOST_LETTERS = 5e6  # of markup that these have together
 
 
 class Outcomes(NamedTuple):
@@ -147,11 +148,10 @@ def show_examples(drawing: Drawing, judged: Outcomes, beside: Mapping[str, Outco
     """The browser of examples."""
     shown, n_worst = choose_examples(judged)
     n_all, merits, is_wrong = len(judged.sums), judged.merits, judged.is_wrong
-    which = f"All {n_all:,} examples, the worst first."
-    if len(shown) < n_all:
-        which = f"The {n_worst:,} worst examples, and {len(shown) - n_worst:,} of the other {n_all - n_worst:,}."
-    items = []
+    items: list[Markup] = []
     for i in shown:
+        if sum(map(len, items)) > MOST_LETTERS:
+            break
         example, names = judged.examples[i], []
         for name, other in beside.items():
             names += [f"better than {name}"] * bool(merits[i] > other.merits[i])
@@ -168,6 +168,12 @@ def show_examples(drawing: Drawing, judged: Outcomes, beside: Mapping[str, Outco
                 data_faults="\n".join(names) or None,
             )
         )
+    which = f"All {n_all:,} examples, the worst first."
+    if len(items) < n_all:
+        n_worst = min(n_worst, len(items))
+        which = f"The {n_worst:,} worst examples, and {len(items) - n_worst:,} of the other {n_all - n_worst:,}."
+    if len(items) < len(shown):
+        which += " More would make the page too large."
     choice = tag(
         "p",
         tag("label", tag("input", type="checkbox", id="wrong"), " wrong ones only"),

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count, check_positive
+from maxmargin.display.markup import table, tag
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.panels import new_axes, stack_panels
 
 if TYPE_CHECKING:
@@ -35,6 +37,16 @@ class Reliability(NamedTuple):
         """The expected calibration error."""
         is_used = self.counts > 0
         return float(np.average(np.abs(self.confidence - self.accuracy)[is_used], weights=self.counts[is_used]))
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{low:.2f} to {high:.2f}", f"{confidence:.4f}", f"{accuracy:.4f}", f"{n:,}")
+            for low, high, confidence, accuracy, n in zip(self.edges, self.edges[1:], *self[1:], strict=False)
+            if n
+        ]
+        titles = ("probability", "on average", "share that is right", "labels")
+        told = tag("p", f"The expected calibration error is {self.ece:.4f}.")
+        return show_in_notebook(table(titles, rows, class_="numbers"), told)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the share of right labels against their probability, equal where labels are calibrated; below, counts.

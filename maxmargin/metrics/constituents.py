@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from maxmargin.metrics.entities import EntityScore
+from maxmargin.display.markup import tag
+from maxmargin.display.notebook import show_in_notebook
+from maxmargin.metrics.entities import EntityScore, tabulate_scores
 from maxmargin.metrics.labels import check_lists
 from maxmargin.text.sentence_files.brackets import FUNCTION, JOINT, ROOTS, TRACE, LabelledSpan
 
@@ -48,6 +50,13 @@ class BracketReport(NamedTuple):
         }
         lines = [f"{name:<26}= {figure:6.2f}" for name, figure in figures.items()]
         return "\n".join([f"{'Number of sentence':<26}= {self.n_sentences:6d}", *lines])
+
+    def _repr_html_(self) -> str:
+        told = (
+            f"{self.n_exact:,} of {self.n_sentences:,} trees are right, {self.n_uncrossed:,} have no bracket that "
+            f"crosses a true one; {self.n_crossing:,} brackets do."
+        )
+        return show_in_notebook(tabulate_scores("label", self.overall, self.labels), tag("p", told))
 
 
 def bracket_report(

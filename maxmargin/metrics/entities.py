@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.display.markup import table, tag
+from maxmargin.display.markup import Markup, table, tag
 from maxmargin.display.notebook import show_in_notebook
 from maxmargin.metrics.labels import check_pairs, token_accuracy
 from maxmargin.text.schemes import Spans, read_tags
@@ -75,13 +76,17 @@ class EntityReport(NamedTuple):
         )
 
     def _repr_html_(self) -> str:
-        rows = [
-            (kind, *(f"{100 * share:.2f}" for share in (score.precision, score.recall, score.f1)), *score)
-            for kind, score in [("all", self.overall), *self.types.items()]
-        ]
-        titles = ("type", "precision", "recall", "F1", "true", "found", "right")
         accuracy = tag("p", f"{100 * self.accuracy:.2f} % of {self.n_tokens:,} tags are right.")
-        return show_in_notebook(table(titles, rows, class_="numbers"), accuracy)
+        return show_in_notebook(tabulate_scores("type", self.overall, self.types), accuracy)
+
+
+def tabulate_scores(title: str, overall: EntityScore, scores: Mapping[str, EntityScore]) -> Markup:
+    """A table of scores of all, and by type or label, as the title says."""
+    rows = [
+        (kind, *(f"{100 * share:.2f}" for share in (score.precision, score.recall, score.f1)), *score)
+        for kind, score in [("all", overall), *scores.items()]
+    ]
+    return table((title, "precision", "recall", "F1", "true", "found", "right"), rows, class_="numbers")
 
 
 def _percentages(score: EntityScore) -> str:

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from maxmargin.display.markup import table, tag
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.panels import new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MOST_SHOWN = 30  # labels of a table in a notebook
 
 
 def check_pairs(y_true: object, y_pred: object) -> tuple[list[Any], list[Any]]:
@@ -88,6 +92,14 @@ class Confusion(NamedTuple):
         width = max(len(name) for name in [*names, str(self.counts.max())])
         cells = [["", *names], *([name, *map(str, row)] for name, row in zip(names, self.counts.tolist(), strict=True))]
         return "\n".join("  ".join(cell.rjust(width) for cell in row).rstrip() for row in cells)
+
+    def _repr_html_(self) -> str:
+        names = [str(label) for label in self.labels]
+        which = np.sort(np.argsort(-self.counts.sum(axis=1), kind="stable")[:MOST_SHOWN])
+        rows = [(names[a], *self.counts[a, which].tolist()) for a in which]
+        shown = table(("true, in rows", *(names[b] for b in which)), rows, class_="numbers")
+        cut = f"Of {len(names):,} labels, the {MOST_SHOWN} most frequent ones."
+        return show_in_notebook(shown, tag("p", cut) if len(names) > MOST_SHOWN else "")
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Plot the table: colours are shares of the true labels, as some are far more frequent, numbers are counts.

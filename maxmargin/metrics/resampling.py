@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.checks import check_count
+from maxmargin.display.markup import table, tag
+from maxmargin.display.notebook import show_in_notebook
 from maxmargin.metrics.labels import check_pairs
 from maxmargin.text.schemes import find_entities
 
@@ -42,6 +44,11 @@ class Comparison(NamedTuple):
     second: Interval
     difference: Interval
     p_value: float
+
+    def _repr_html_(self) -> str:
+        rows = [("first", self.first), ("second", self.second), ("difference", self.difference)]
+        told = tag("p", f"A difference as large is seen by chance with p = {self.p_value:.4f}.")
+        return show_in_notebook(table(("", "score in percent, and where 95 % of draws are"), rows), told)
 
 
 def bootstrap(

@@ -6,10 +6,11 @@ import json
 import pytest
 
 import maxmargin
-from maxmargin import DependencyCRF, DependencySVM
+from maxmargin import DependencyCRF, DependencySVM, Tagger
 from maxmargin.runtime import interpreted
 from maxmargin.text import Sentence, Word, read_conllu, write_conllu
 from tests.cli.conftest import input_error, run, usage_error
+from tests.pages import check_page
 
 NOUNS, VERBS = ("Ann", "Bob", "dogs", "cats"), ("see", "like", "know")
 CROSSING = "1 a _ X _ _ 3 dep _ _|2 b _ Y _ _ 4 dep _ _|3 c _ X _ _ 4 dep _ _|4 d _ Y _ _ 0 root _ _"
@@ -77,6 +78,23 @@ def test_predictions_are_trees_of_conllu(trees):
     target = trees / "out.conllu"
     assert run("predict", trees / "parser.model", trees / "train.conllu", "-o", target) == (0, "", "")
     assert target.read_text() == text_of(SENTENCES)
+
+
+def test_the_page_of_a_parser_draws_trees(trees, tmp_path):
+    files, target = (trees / "parser.model", trees / "train.conllu"), tmp_path / "fit.html"
+    assert run("report", *files, trees / "parser.model", "-o", target).code == 0
+    text = target.read_text()
+    elements = check_page(text)
+    assert elements.row("right heads and labels") == ["100.00 %"]
+    assert elements.row("parser.model")[-3:] == ["1.000", "0", "0"]
+    assert text.count('aria-label="arcs"') == len(SENTENCES)
+    assert ">Ann</text>" in text
+    assert run("report", trees / "parser.model", "-o", target).code == 0
+    assert "There are no held-out examples" in target.read_text()
+    assert "--train compares tags" in usage_error("report", *files, "--train", files[1], "-o", target)
+    Tagger().save(tmp_path / "a.model")
+    error = input_error("report", *files, tmp_path / "a.model", "-o", target)
+    assert "holds no parser with the features of parser.model" in error
 
 
 def test_scores_leave_out_punctuation(trees, tmp_path):

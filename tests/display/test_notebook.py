@@ -1,11 +1,19 @@
 """What notebooks show of models, traces, paths, explanations and reports: their numbers, as text that only shows."""
 
+import numpy as np
 import pytest
 from sklearn import config_context
 
 from maxmargin import ChainSVM, Tagger, regularization_path
 from maxmargin.inspection import explain
-from maxmargin.metrics import entity_report, match_report
+from maxmargin.metrics import (
+    bracket_report,
+    compare_taggings,
+    confusion,
+    entity_report,
+    match_report,
+    reliability,
+)
 from maxmargin.text import check_data
 from maxmargin.trace import Trace
 from tests.pages import Elements, check_page
@@ -95,3 +103,18 @@ def test_reports_are_tables():
     found = check_data({EVIL: ([["a", "b", "c"]], [["O", "I-<i>", "O"]])})
     assert {row[3] for row in shown(found).rows[1:]} == {finding.what for finding in found.findings}
     assert "Nothing odd" in check_data({})._repr_html_()
+
+
+def test_metrics_are_tables():
+    counts = shown(confusion([["a", "a", "<i>"]], [["a", "<i>", "<i>"]]))
+    assert counts.rows == [["true, in rows", "<i>", "a"], ["<i>", "1", "0"], ["a", "1", "1"]]
+    many = [[str(k) for k in range(40)]]
+    assert "Of 40 labels, the 30 most frequent ones." in confusion(many, many)._repr_html_()
+    found = reliability([["a", "b"]], [np.array([[0.9, 0.1], [0.8, 0.2]])], ["a", "b"])
+    assert shown(found).row("0.80 to 0.90") == ["0.8000", "0.0000", "1"]
+    assert f"{found.ece:.4f}" in found._repr_html_()
+    trees = bracket_report([[(0, 2, "<i>"), (0, 1, "N")]], [[(0, 2, "<i>"), (1, 2, "N")]])
+    assert shown(trees).row("all") == ["50.00", "50.00", "50.00", "2", "2", "1"]
+    pair = compare_taggings(TRUE, FOUND, TRUE)
+    assert shown(pair).row("difference") == [str(pair.difference)]
+    assert f"p = {pair.p_value:.4f}" in pair._repr_html_()

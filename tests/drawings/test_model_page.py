@@ -13,6 +13,7 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from maxmargin import AlignmentSVM, ChainCRF, ChainSVM, GraphCutSVM, MatchingSVM
 from maxmargin.display.pictures import as_link, as_pixels
+from maxmargin.drawings import label_drawings, model_page
 from maxmargin.drawings.model_page import MOST_OTHERS, MOST_WORST
 from maxmargin.drawings.span_drawings import find_levels
 from maxmargin.metrics import compare_taggings, confusion, las, mean_iou, uas
@@ -193,8 +194,12 @@ def test_masks(tmp_path):
     shares = [f"{100 * np.mean(a != b):.1f} % of pixels wrong" for a, b in zip(y, model.predict(X), strict=True)]
     assert sorted(re.findall(r"<figcaption>([^<]*wrong)", text)) == sorted(shares)
     links = [given["href"] for tag, given in elements.tags if tag == "image"]
-    assert len(links) == 4 * 3 * 2
-    assert all(as_link(as_pixels(image)) in links for image in images)
+    assert len(links) == 4 * (1 + 3)
+    assert all(links.count(as_link(as_pixels(image))) == 1 for image in images)
+    ids = [given["id"] for tag, given in elements.tags if tag == "g"]
+    again = [given["href"] for tag, given in elements.tags if tag == "use"]
+    assert sorted(again) == sorted(2 * [f"#{name}" for name in ids])
+    assert len(ids) == 4
     segments = [(np.zeros((6, 8)), np.kron(np.arange(12).reshape(3, 4), np.ones((2, 2), int))) for _ in X]
     again, _ = report(model, tmp_path, X, y, shown=segments)
     assert sorted(re.findall(r"<figcaption>([^<]*wrong)", again)) == sorted(shares)
@@ -235,6 +240,26 @@ def test_the_worst_and_a_sample_are_shown(tmp_path):
     assert [*scores_of(text).values()][:MOST_WORST] == [0.0] * MOST_WORST
     assert len(scores_of(text)) == MOST_WORST + MOST_OTHERS
     assert len(text) < 1e5
+
+
+def test_large_pages_are_cut(tmp_path, monkeypatch):
+    model, X, y, _ = make("ChainSVM")
+    model.fit(X, y)
+    monkeypatch.setattr(model_page, "MOST_LETTERS", 1)
+    text, _ = report(model, tmp_path, X, y)
+    assert f"The 1 worst examples, and 0 of the other {len(X) - 1}. More would make the page too large." in text
+    assert len(scores_of(text)) == 1
+
+
+def test_lists_of_confusions_lead_to_examples(tmp_path, monkeypatch):
+    monkeypatch.setattr(label_drawings, "MOST_LABELS", 1)
+    X, y, _ = chains(np.random.default_rng(0))
+    model = ChainSVM(random_state=0, C=1e-5).fit(X, y)
+    _, elements = report(model, tmp_path, X, y)
+    leads = {given["data-fault"] for tag, given in elements.tags if tag == "button" and "data-fault" in given}
+    pairs = [zip(*pair, strict=True) for pair in zip(y, model.predict(X), strict=True)]
+    assert leads == {f"{a} as {b}" for pair in pairs for a, b in pair if a != b}
+    assert leads
 
 
 def test_two_models(tmp_path):

@@ -111,7 +111,7 @@ def report(
     format: options.FileFormat = None,
     encoding: options.SameEncoding = None,
 ) -> None:
-    """Write a page on what a tagger has learned, and what it gets wrong: one file of HTML that needs no network."""
+    """Write a page on what a tagger, or a parser, gets wrong, and why: one file of HTML that needs no network."""
     from maxmargin.cli.text_commands.reporting import run_report
 
     run_report(model, file or [], output, train, format, encoding)
