@@ -54,7 +54,7 @@ def bounds_checked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def as_on_much_data() -> Iterator[None]:
-    """Take the roads that only pay on much data, inside a with block: so that a small fit compiles what large ones need."""
+    """Take the roads that only pay on much data, inside a with block: a small fit compiles what large ones need."""
     token = seems_much.set(True)
     try:
         yield

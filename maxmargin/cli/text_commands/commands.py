@@ -40,7 +40,8 @@ def tag(
 
     if html and format is not None:
         raise typer.BadParameter("--html and --format are two ways to write: give one of them.")
-    how: dict[str, Any] = {"source_format": read, "format": "html" if html else format, "encoding": encoding, "tokenizer": tokenizer}
+    how: dict[str, Any] = {"source_format": read, "format": "html" if html else format}
+    how |= {"encoding": encoding, "tokenizer": tokenizer}
     run_tag(model, file or [STDIN], output, **how, threshold=threshold)
 
 
