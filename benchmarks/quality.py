@@ -3,9 +3,9 @@
 Each source is added to the defaults alone; recipes, which were chosen on held-out sentences, follow. Beside them are
 the defaults of an earlier version, and python-crfsuite with the features and penalties of its tutorials. Scores are the
 F1 of entities, or the share of right tags, in percent, with the half width of the 95 % interval of 500 bootstrap
-samples of the sentences. Own classes of words are learned from the words of all sentences of a set, own names are the
-entities to train on. Installed classes and cases are those of spacy-lookups-data, installed names those of mimesis (pip
-install "maxmargin[classes,names]"): no other text is read.
+samples of the sentences. Own classes and vectors of words are learned from the words of all sentences of a set, own
+names are the entities to train on. Installed classes and cases are those of spacy-lookups-data, installed names those
+of mimesis (pip install "maxmargin[classes,names]"): no other text is read.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ SOURCES: dict[str, dict[str, Any]] = {
     "spelling elsewhere": {"elsewhere": True},
     "IOBES inside": {"inside": "IOBES"},
     "own classes": {"n_classes": 256},
+    "own vectors": {"vector_size": 50},
     "own names": {"own_names": True},
     "installed classes": {"installed": ["classes"]},
     "installed cases": {"installed": ["cases"]},
@@ -47,6 +48,7 @@ SOURCES: dict[str, dict[str, Any]] = {
     "IOBES, installed classes": {"inside": "IOBES", "installed": ["classes"]},
     "IOBES, spelling, own classes": {"inside": "IOBES", "elsewhere": True, "n_classes": 256},
     "the same in two stages": {"inside": "IOBES", "elsewhere": True, "n_classes": 256, "two_stages": True},
+    "own classes and vectors": {"n_classes": 256, "vector_size": 50},
     "characters, own classes": {"char_ngrams": 4, "n_classes": 256},
     "installed classes and names": {"installed": ["classes", "names"]},
     "all that is installed": {"installed": ["classes", "cases", "names"]},
@@ -108,6 +110,8 @@ def train_ours(options: dict[str, Any], words: list, train: tuple[list, list], X
     began = time.process_time()
     if "n_classes" in options:
         options["classes"] = {"class": text.learn_classes(words, n_classes=options.pop("n_classes"))}
+    if "vector_size" in options:
+        options["vectors"] = text.learn_vectors(words, size=options.pop("vector_size"))
     for name in options.pop("installed", []):
         option, read = INSTALLED[name]
         options[option] = {**options.get(option, {}), **read(text)}

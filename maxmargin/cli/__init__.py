@@ -12,7 +12,8 @@ from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.cli.text_commands.commands import add_commands
-from maxmargin.cli.text_commands.format_options import PredictedFormat
+from maxmargin.cli.text_commands.format_options import PredictedFormat, TextEncoding, Texts
+from maxmargin.cli.text_commands.model_options import ClustersBy
 from maxmargin.version import __version__
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
@@ -249,20 +250,16 @@ def inspect(
 @app.command()
 @reports_errors
 def clusters(
-    file: Annotated[
-        list[Path],
-        typer.Argument(
-            help="Files of text: a sentence per line, blanks between words.",
-            exists=True,
-            dir_okay=False,
-            metavar="FILE...",
-        ),
-    ],
+    file: Texts,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the classes.", metavar="FILE")],
     classes: Annotated[int, typer.Option(min=2, help="Number of classes.")] = 256,
     min_count: Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")] = 2,
     max_passes: Annotated[int, typer.Option(min=1, help="How often words may move at most.")] = 20,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
+    by: Annotated[ClustersBy, typer.Option(help="The exchange algorithm, or k-means of vectors of words.")] = (
+        ClustersBy.exchange
+    ),
+    size: Annotated[int, typer.Option(min=1, help="Length of vectors.")] = 50,
+    encoding: TextEncoding = "utf-8",
 ) -> None:
     """Learn classes of words from text that nobody has tagged, for `maxmargin train --classes`.
 
@@ -270,7 +267,25 @@ def clusters(
     """
     from maxmargin.cli.text_commands.clustering import run_clusters
 
-    run_clusters(file, output, classes, min_count, max_passes, encoding)
+    run_clusters(file, output, by, classes, min_count, max_passes, size, encoding)
+
+
+@app.command()
+@reports_errors
+def vectors(
+    file: Texts,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the vectors.", metavar="FILE")],
+    size: Annotated[int, typer.Option(min=1, help="Length of vectors.")] = 50,
+    min_count: Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")] = 2,
+    encoding: TextEncoding = "utf-8",
+) -> None:
+    """Learn vectors of words from text that nobody has tagged, for `maxmargin train --vectors`.
+
+    Words that have like neighbours have like vectors.
+    """
+    from maxmargin.cli.text_commands.clustering import run_vectors
+
+    run_vectors(file, output, size, min_count, encoding)
 
 
 @app.command("compile")

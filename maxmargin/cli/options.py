@@ -14,9 +14,9 @@ from typing import Annotated, Any, get_origin, get_type_hints
 import typer
 
 from maxmargin.cli.common import say
-from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer
+from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer, check_encoding
 from maxmargin.cli.text_commands.model_options import Crossing as Crossing
-from maxmargin.cli.text_commands.model_options import Inside, ModelType, Preference
+from maxmargin.cli.text_commands.model_options import Inside, LearnedOfWords, ModelType, Preference
 from maxmargin.cli.text_commands.model_options import Parse as Parse
 from maxmargin.cli.text_commands.model_options import Tune as Tune
 from maxmargin.cli.text_commands.outside_files import READERS
@@ -41,15 +41,6 @@ def check_columns(text: str | None) -> str | None:
     """Check that a text is one of columns."""
     split_columns(text)
     return text
-
-
-def check_encoding(name: str | None) -> str | None:
-    """Check that Python knows an encoding."""
-    try:
-        "".encode(name or "utf-8")
-    except LookupError:
-        raise typer.BadParameter(f"{name!r} is no encoding that Python knows.") from None
-    return name
 
 
 def read_separator(text: str | None) -> str | None:
@@ -218,6 +209,9 @@ class Choices:
             metavar="FILE",
         ),
     ] = None
+    learn: Annotated[
+        LearnedOfWords, typer.Option(rich_help_panel=FEATURES, help="What to learn of the words of --unlabelled.")
+    ] = LearnedOfWords.classes
     template: Annotated[
         Path | None,
         typer.Option(

@@ -15,6 +15,7 @@ from maxmargin.cli.common import STDIN, Shield, read
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.tags import settle_scheme
+from maxmargin.cli.text_commands.clustering import check_learned, learn_from_text
 from maxmargin.data.sharding import Shards
 from maxmargin.estimators.chain_models import ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
@@ -35,7 +36,6 @@ from maxmargin.text import (
     TemplateFeatures,
     WindowFeatures,
     find_format,
-    learn_classes,
     read_template,
 )
 from maxmargin.text.partial_tags import is_partial, tags_in
@@ -47,6 +47,7 @@ KEPT = {
     "scheme",
     "inside",
     "unlabelled",
+    "learn",
     "two_stages",
     "entity_share",
     "prefer",
@@ -56,7 +57,6 @@ KEPT = {
 }  # of a former model
 OF_WORDS = {"affixes", "cased-affixes", "shapes", "word-ngrams", "tag-ngrams", "tag-words"}  # which templates say
 OF_CHAINS = {"order", "inside", "template", "entity_share", "prefer"}  # which models of segments do not have
-UNLABELLED = "class"  # the title of classes of words that are learned from text
 
 
 def find_target(choices: Choices, *others: Path | None) -> Path:
@@ -116,10 +116,7 @@ def check_segment_choices(choices: Choices) -> None:
 
 def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures | FeatureSources:
     """The features of words, and of segments for models that have some; or a template, with what is outside."""
-    if choices.unlabelled is not None and UNLABELLED in (choices.features["classes"] or {}):
-        raise typer.BadParameter(
-            f"--unlabelled calls its classes {UNLABELLED!r}: give those of --classes another name."
-        )
+    check_learned(choices)
     if choices.template is None:
         return (SegmentFeatures if choices.type == "segments" else WindowFeatures)(**choices.features)
     of_words = [option for option in choices.changed([]) if option in OF_WORDS]
@@ -129,17 +126,6 @@ def find_features(choices: Choices) -> WindowFeatures | TemplateFeatures | Featu
     if not choices.changed(["unlabelled"]):
         return template
     return FeatureSources(sources=[template, OutsideFeatures(**choices.features)])
-
-
-def learn_from_text(choices: Choices, tagger: Tagger, train: Document) -> None:
-    """Let a tagger know classes of words, learned from text that is not tagged, and from the sentences to train on."""
-    if choices.unlabelled is None:
-        return
-    words = [[token if isinstance(token, str) else token[0] for token in sentence] for sentence in train.X]
-    choices.say(f"Learning classes of words from {choices.unlabelled} ...")
-    found = learn_classes((choices.unlabelled, words), encoding=choices.encoding)
-    windows = tagger.features.sources[-1] if isinstance(tagger.features, FeatureSources) else tagger.features
-    windows.set_params(classes={**(windows.classes or {}), UNLABELLED: found})
 
 
 def choose_layout(choices: Choices) -> Layout:

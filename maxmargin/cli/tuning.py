@@ -14,7 +14,8 @@ from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
 from maxmargin.cli.terminal import Terminal
-from maxmargin.cli.training import figures, find_target, learn_from_text, make_tagger, read_documents, tell_of_lists
+from maxmargin.cli.text_commands.clustering import learn_from_text
+from maxmargin.cli.training import figures, find_target, make_tagger, read_documents, tell_of_lists
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.paths.solutions import Path
 from maxmargin.runtime.cache import COMPILING, before_compiling

@@ -13,8 +13,11 @@ from maxmargin.text.mending import mend_tags as mend_tags
 from maxmargin.text.resources.class_files import read_classes as read_classes
 from maxmargin.text.resources.class_files import write_classes as write_classes
 from maxmargin.text.resources.learned_classes import learn_classes as learn_classes
+from maxmargin.text.resources.learned_vectors import cluster_vectors as cluster_vectors
+from maxmargin.text.resources.learned_vectors import learn_vectors as learn_vectors
 from maxmargin.text.resources.name_lists import read_gazetteers as read_gazetteers
 from maxmargin.text.resources.vector_files import read_vectors as read_vectors
+from maxmargin.text.resources.vector_files import write_vectors as write_vectors
 from maxmargin.text.resources.word_vectors import VectorFile as VectorFile
 from maxmargin.text.resources.word_vectors import WordVectors as WordVectors
 from maxmargin.text.schemes import Entity as Entity

@@ -10,8 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from maxmargin import load
-from maxmargin.cli import training
 from maxmargin.cli.options import Choices, with_choices
+from maxmargin.cli.text_commands import clustering
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.text import WindowFeatures, write_classes
 from tests.cli.conftest import run, usage_error
@@ -164,13 +164,20 @@ def test_a_scheme_inside_and_two_stages(files, tmp_path, interpreted_loops):
 def test_classes_are_learned_from_text(files, tmp_path, interpreted_loops, monkeypatch):
     text, target = tmp_path / "text.txt", tmp_path / "any.model"
     text.write_text("".join(f"the w{k} ran w{k}\n" for k in range(9)))
-    monkeypatch.setattr(training, "learn_classes", partial(training.learn_classes, n_classes=4, max_passes=1))
+    monkeypatch.setattr(clustering, "learn_classes", partial(clustering.learn_classes, n_classes=4, max_passes=1))
+    monkeypatch.setattr(clustering, "learn_vectors", partial(clustering.learn_vectors, size=3))
     given = ("--max-passes", 1, "--unlabelled", text)
     assert run("train", files / "train.txt", "--model", target, *given).code == 0
     classes = load(target).features_.classes["class"]
     assert len({*classes.values()}) == 4
     assert "w7" in classes
     assert "would take the place of" in run("train", files / "train.txt", "--model", text, *given).err
+    assert run("train", files / "train.txt", "--model", target, *given, "--learn", "both").code == 0
+    features = load(target).features_
+    assert features.classes["class"] == classes
+    assert (features.vectors.width, "w7" in features.vectors.words) == (3, True)
+    for wrong in (("--learn", "vectors"), (*given, "--learn", "both", "--vectors", text)):
+        assert run("train", files / "train.txt", "--model", target, *wrong).code != 0
 
 
 def test_a_longer_memory(files, tmp_path, interpreted_loops):

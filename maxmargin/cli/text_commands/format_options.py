@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -29,6 +30,15 @@ WRITTEN_ONLY = {"html": "html", "jsonl": "standoff"}  # formats of predictions, 
 
 
 Predicted = StrEnum("Predicted", [(name, name) for name in (*Format.__members__, *WRITTEN_ONLY)])  # type: ignore[misc]
+
+
+def check_encoding(name: str | None) -> str | None:
+    """Check that Python knows an encoding."""
+    try:
+        "".encode(name or "utf-8")
+    except LookupError:
+        raise typer.BadParameter(f"{name!r} is no encoding that Python knows.") from None
+    return name
 
 
 def check_tokenizer(name: str | None) -> str | None:
@@ -62,3 +72,13 @@ Tokenizer = Annotated[
         show_default="rules, or as in training",
     ),
 ]
+Texts = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Files of text: a sentence per line, blanks between words.",
+        exists=True,
+        dir_okay=False,
+        metavar="FILE...",
+    ),
+]
+TextEncoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files.", callback=check_encoding)]

@@ -29,6 +29,21 @@ class Preference(StrEnum):
     precision = "precision"
 
 
+class LearnedOfWords(StrEnum):
+    """What is learned of words from text that is not tagged."""
+
+    classes = "classes"
+    vectors = "vectors"
+    both = "both"
+
+
+class ClustersBy(StrEnum):
+    """How words are put into classes."""
+
+    exchange = "exchange"
+    vectors = "vectors"
+
+
 class ModelType(StrEnum):
     """Types of models."""
 

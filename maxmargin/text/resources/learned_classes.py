@@ -62,8 +62,7 @@ def learn_classes(
     for name, value in (("n_classes", n_classes), ("min_count", min_count), ("max_passes", max_passes)):
         check_count(name, value)
     texts = text if isinstance(text, tuple) else (text,)
-    found = Counter(word for part in texts for sentence in sentences_in(part, encoding) for word in sentence)
-    words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= min_count]
+    words = frequent_words(texts, min_count, encoding)
     if len(words) <= n_classes - 1 or len(words) < 2:
         raise ValueError(
             f"n_classes must be at most the number of words that occur {count_of(min_count, 'time')} or more, "
@@ -73,6 +72,12 @@ def learn_classes(
     classes = exchange(neighbours, n_classes, max_passes)
     paths = find_paths(count_pairs(neighbours, np.append(classes, n_classes), n_classes + 1))
     return {word: paths[k] or "0" for word, k in zip(words, classes.tolist(), strict=True)}
+
+
+def frequent_words(texts: Iterable[Text], min_count: int, encoding: str) -> list[str]:
+    """The words that occur so often, the most frequent first."""
+    found = Counter(word for part in texts for sentence in sentences_in(part, encoding) for word in sentence)
+    return [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= min_count]
 
 
 def sentences_in(text: Text, encoding: str) -> Iterator[Sequence[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import re
 from collections.abc import Iterator
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
@@ -12,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.text.resources.word_vectors import BINARY, ROWS, TEXT, VectorFile, WordVectors, hash_word
-from maxmargin.text.sentence_files.line_files import COMPRESSED, Lines, check_encoding
-from maxmargin.wording import count_of
+from maxmargin.text.sentence_files.line_files import COMPRESSED, FileToWrite, Lines, check_encoding, write_lines
+from maxmargin.wording import count_of, quote
 
 LARGEST = np.finfo(np.float32).max
 MOST_READ = 1 << 28  # bytes of a file that is read as a whole; others are mapped
@@ -73,6 +74,33 @@ def read_vectors(
             return _in_memory(data, decoded, shape, str(path))
         hashes, places = _index((word, place) for _, word, place in decoded)
     return VectorFile(str(path.resolve()), size, BINARY if shape.is_binary else TEXT, shape.width, hashes, places)
+
+
+def write_vectors(target: FileToWrite, vectors: WordVectors) -> None:
+    r"""Write vectors of words to a file of text that `read_vectors` reads, as those of word2vec and fastText are.
+
+    Parameters
+    ----------
+    target : path or open text file
+    vectors
+
+    Examples
+    --------
+    >>> import sys
+    >>> from maxmargin.text import WordVectors, write_vectors
+    >>> write_vectors(sys.stdout, WordVectors(["the", "dog"], [[0.5, 1.0], [2.0, 0.0]]))
+    2 2
+    the 0.5 1
+    dog 2 0
+    """
+    if not isinstance(vectors, WordVectors):
+        raise TypeError(f"vectors must be WordVectors, not {quote(vectors)}.")
+    for word in vectors.words:
+        if not word.split() or word != word.strip():
+            raise ValueError(f"vectors has the word {word!r}, but it may not be blank, nor begin or end with a blank.")
+    rows = zip(vectors.words, vectors.vectors.tolist(), strict=True)
+    lines = (" ".join([word, *(f"{number:.9g}" for number in row)]) for word, row in rows)
+    write_lines(target, chain([f"{len(vectors.words)} {vectors.width}"], lines))
 
 
 Content = mmap.mmap | bytes  # of a file
