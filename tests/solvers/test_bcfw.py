@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.solvers.automatic.auto import EXPENSIVE, USUAL, work_of
 from maxmargin.solvers.block_coordinate import sum_tree
+from maxmargin.solvers.block_coordinate.block_steps import Turns, Visits
+from maxmargin.solvers.block_coordinate.exact_steps import SMALL_GAP, next_in_turn
 from maxmargin.solvers.objective.active_sets import OfStored
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.structures.graphs.elimination import with_elimination
@@ -514,3 +517,18 @@ def test_a_dual_point_of_active_sets_starts_solvers_that_keep_mean_parts():
         objective.evaluate(pairwise.w, point=point) for point in (pairwise.dual, objective.means_of(pairwise.dual))
     )
     assert np.allclose(with_sets.gaps, with_means.gaps)
+
+
+@pytest.mark.parametrize(
+    "gaps", [[3.0, 0.0, SMALL_GAP / 2, 1.0, 2.0], [0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 7.0, 0.0, 0.0]]
+)
+def test_turns_pass_over_small_gaps(gaps):
+    n, first = len(gaps), 10
+    tree = sum_tree.new_tree(n)
+    sum_tree.leaves(tree, n)[:] = gaps
+    sum_tree.sum_up(tree)
+    order = np.array([2, 4, 0, 3, 1])
+    point = SimpleNamespace(tree=tree, first=first)
+    visits = Visits(np.full(7, -1), np.zeros(0), n, 0, 1.0, Turns(first + order, np.array([n - 1])))
+    wanted = [first + i for i in order if gaps[i] >= SMALL_GAP * np.mean(gaps)]
+    assert [next_in_turn(point, visits) for _ in range(7)] == (7 * wanted)[:7]

@@ -11,7 +11,7 @@ from maxmargin.execution.meeting import FULL, GOING, LINE, SIGMA, THROUGH, Seat,
 from maxmargin.execution.step_rounds import NO_DRAWS, Order, StepRounds
 from maxmargin.persist.registry import register_state
 from maxmargin.runtime.dispatch import loop
-from maxmargin.solvers.block_coordinate.block_steps import EXACT, WRONG, BlockPoint, Visits, take_steps
+from maxmargin.solvers.block_coordinate.block_steps import EXACT, WRONG, BlockPoint, Turns, Visits, take_steps
 from maxmargin.solvers.block_coordinate.exact_steps import take_exact_steps
 from maxmargin.solvers.block_coordinate.sum_tree import RangeTrees
 from maxmargin.solvers.frame.run import Run
@@ -88,11 +88,13 @@ class BlockRounds:
         vars(self).update(state)
         self._prepare()
 
-    def split(self, order: np.ndarray) -> list[Order]:
-        """An order of examples as one of each range."""
-        return [(order[(order >= lo) & (order < hi)], NO_DRAWS) for lo, hi in self.rounds.ranges.bounds]
+    def split(self, order: np.ndarray) -> tuple[list[Order], list[Turns]]:
+        """For each range as many steps as it has examples, which take turns in an order of all examples."""
+        turns = [order[(order >= lo) & (order < hi)] for lo, hi in self.rounds.ranges.bounds]
+        orders = [(np.full(len(of_range), -1), NO_DRAWS) for of_range in turns]
+        return orders, [Turns(of_range, np.zeros(1, np.int64)) for of_range in turns]
 
-    def make_pass(self, state: BlockState, orders: Sequence[Order]) -> np.ndarray:
+    def make_pass(self, state: BlockState, orders: Sequence[Order], turns: Sequence[Turns]) -> np.ndarray:
         """A step on each of the examples; return the counts of calls of the oracle, cache hits and wrong outputs."""
         run, objective, rounds = self.run, self.run.objective, self.rounds
         bounds, ranges = objective.bounds, rounds.ranges.bounds
@@ -117,7 +119,7 @@ class BlockRounds:
                 seat.gain,
                 seat.log,
             )
-            visits = Visits(order, draws, hi - lo, 0, state.global_gap)
+            visits = Visits(order, draws, hi - lo, 0, state.global_gap, turns[k])
             return take(objective.problem, point, state.rule, visits, seat, place, rounds.scratches[k])
 
         def make_room() -> None:

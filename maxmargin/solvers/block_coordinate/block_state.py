@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,9 +18,11 @@ from maxmargin.solvers.block_coordinate.block_steps import (
     BEST,
     EXACT,
     FW,
+    NO_TURNS,
     PAIRWISE,
     BlockPoint,
     BlockRule,
+    Turns,
     Visits,
     block_steps,
 )
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "best": BEST, "exact": EXACT}
 MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
-SMALL_GAP = 0.03  # of the mean gap: examples below are left out by gap sampling with exact steps, until a certificate
 
 
 @register_state
@@ -90,10 +92,10 @@ class BlockState:
     def make_pass(self, sampling: str) -> None:
         """As many steps as there are examples."""
         if self.rule.kind == EXACT and sampling == "gap":
-            self.make_sweeps()
+            self.take_turns()
         elif self.rounds is not None:
             orders = self.rounds.rounds.draw_orders(self.run.rng, sampling, self.uniform_share)
-            self.step_in_rounds(orders)
+            self.step_in_rounds(orders, [NO_TURNS] * len(orders))
         else:
             self.make_steps(sampling, self.run.objective.n)
 
@@ -108,28 +110,22 @@ class BlockState:
         for lo, hi in self.run.slices(n_steps):
             self.step(order[lo:hi], draws[lo:hi])
 
-    def make_sweeps(self) -> None:
-        """As many steps as there are examples, in sweeps over those whose gap is not small.
+    def take_turns(self) -> None:
+        """As many exact steps as there are examples, on those in turn whose gap is not small."""
+        n, run = self.run.objective.n, self.run
+        order, turns = np.full(n, -1), Turns(run.rng.permutation(n), np.zeros(1, np.int64))
+        if self.rounds is not None:
+            self.step_in_rounds(*self.rounds.split(turns.order))
+            return
+        for lo, hi in run.slices(n):
+            self.step(order[lo:hi], turns=turns)
 
-        An example that was solved exactly is best left alone until others have moved the weights.
-        """
-        n, run, done = self.run.objective.n, self.run, 0
-        while done < n and not (run.interrupted or run.timed_out):
-            is_large = self.gaps > SMALL_GAP * self.gaps.mean()
-            order = run.rng.permutation(np.flatnonzero(is_large) if is_large.any() else n)[: n - done]
-            if self.rounds is not None:
-                self.step_in_rounds(self.rounds.split(order))
-            else:
-                for lo, hi in run.slices(len(order)):
-                    self.step(order[lo:hi])
-            done += len(order)
-
-    def step_in_rounds(self, orders: list[Order]) -> None:
+    def step_in_rounds(self, orders: list[Order], turns: Sequence[Turns]) -> None:
         """Take a step on each example of the orders of all ranges."""
         if self.rounds is not None:
-            self.count(*self.rounds.make_pass(self, orders))
+            self.count(*self.rounds.make_pass(self, orders, turns))
 
-    def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS) -> None:
+    def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS, turns: Turns = NO_TURNS) -> None:
         """Take a step on each example of `order`."""
         run, objective = self.run, self.run.objective
         before = self.counts.copy()
@@ -147,7 +143,7 @@ class BlockState:
                 self.gain,
                 NO_LOG,
             )
-            visits = Visits(order, draws, objective.n, self.n_steps, self.global_gap)
+            visits = Visits(order, draws, objective.n, self.n_steps, self.global_gap, turns)
             done, has_room = take_steps(
                 objective.problem, point, self.rule, visits, 0, ALL, self.sigma, objective.runner.scratches[0]
             )

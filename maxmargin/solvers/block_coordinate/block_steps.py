@@ -66,14 +66,25 @@ class BlockPoint(NamedTuple):
     log: Log  # of the steps
 
 
+class Turns(NamedTuple):
+    """Examples in the order in which they take turns, again and again, but for those whose gap is small just then."""
+
+    order: np.ndarray  # empty if they are drawn
+    place: np.ndarray  # (1,) of the last one whose turn it was
+
+
+NO_TURNS = Turns(np.zeros(0, np.int64), np.zeros(1, np.int64))
+
+
 class Visits(NamedTuple):
     """The examples to take steps on."""
 
-    order: np.ndarray  # or -1, where one is to be drawn by its gap
+    order: np.ndarray  # or -1, where one is to be chosen by its gap
     draws: np.ndarray  # numbers from 0 to 1, for these
     n_drawn: int  # examples to draw from
     n_before: int  # steps
     global_gap: float  # as last known, of all examples
+    turns: Turns  # of exact steps
 
 
 @register_state

@@ -14,6 +14,7 @@ from maxmargin.solvers.block_coordinate.block_steps import CALLS
 from maxmargin.solvers.block_coordinate.sum_tree import change, draw
 from maxmargin.solvers.objective.bounds import confine, release
 
+SMALL_GAP = 0.03  # of the mean gap: examples below are passed over until it has fallen
 LEAST = 1e-7  # of a slope, relative to the scores: less is rounding
 
 
@@ -28,7 +29,11 @@ def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch
     for k in range(begin, order.size):
         if n_parts >= budget:
             return k, True
-        i = order[k] if order[k] >= 0 else point.first + draw(tree, visits.n_drawn, visits.draws[k])
+        i = order[k]
+        if i < 0 and visits.turns.order.size > 0:
+            i = next_in_turn(point, visits)
+        elif i < 0:
+            i = point.first + draw(tree, visits.n_drawn, visits.draws[k])
         mu = means.values[means.starts[i] : means.starts[i + 1]]
         n_parts += mu.size
         theta = scratch.theta[: mu.size]
@@ -51,6 +56,22 @@ def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch
             accumulate(problem, lag, i, delta, -rule.weight[i] * scale * j * (j - 1) / 2)
         move_by(mu, delta, 1.0)
     return order.size, True
+
+
+@helper
+def next_in_turn(point, visits):
+    """The next example whose gap is not small beside the mean one.
+
+    One that was solved exactly is best left alone until others have moved the weights.
+    """
+    order, place = visits.turns.order, visits.turns.place
+    leaves = point.tree.size // 2 - point.first
+    least = SMALL_GAP * point.tree[1] / visits.n_drawn
+    for _ in range(order.size):
+        place[0] = (place[0] + 1) % order.size
+        if point.tree[leaves + order[place[0]]] >= least:
+            break
+    return order[place[0]]
 
 
 exact_steps = loop(take_exact_steps)
