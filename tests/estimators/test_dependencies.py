@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin
 from maxmargin import DependencyCRF, DependencySVM
-from maxmargin.encode.sentences.head_trees import find_crossing, lift_crossing, read_trees
+from maxmargin.encode.sentences.head_trees import are_trees, find_crossing, lift_crossing, read_trees
 from maxmargin.text import ArcFeatures
 from maxmargin.trace import Status
 from tests import naive
@@ -254,3 +254,24 @@ def test_trees_that_are_known_in_part(are_labelled):
     ):
         with pytest.raises(ValueError, match=message):
             DependencyCRF().fit(X, bad)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+@pytest.mark.parametrize("projective", [False, True])
+def test_trees_are_told_from_what_is_none(single_root, projective):
+    """Alone and among others: every choice of heads of up to three words, some out of range, and some of four."""
+
+    def is_right(heads):
+        is_tree = all(0 <= h <= len(heads) for h in heads) and naive.is_tree(heads)
+        return is_tree and not (single_root and heads.count(0) > 1) and not (projective and naive.crossing(heads))
+
+    rules = {"single_root": single_root, "projective": projective}
+    sets = [heads for n in (1, 2, 3) for heads in itertools.product(range(-1, n + 2), repeat=n)]
+    sets += [(3, 4, 0, 3), (3, 4, 0, 2), (0, 1, 1, 3), (2, 3, 4, 0), (0, 0, 1, 2)]
+    found = [are_trees(np.array(heads), np.array([0, len(heads)]), **rules) for heads in sets]
+    assert found == [is_right(heads) for heads in sets]
+    right = [heads for heads in sets if is_right(heads)]
+    for heads in sets[::5]:
+        batch = [*right, heads, *right[:3]]
+        starts = np.cumsum([0, *map(len, batch)])
+        assert are_trees(np.concatenate(batch), starts, **rules) == is_right(heads)

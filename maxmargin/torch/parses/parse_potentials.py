@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.encode.sentences.head_trees import make_projective, read_trees
+from maxmargin.encode.sentences.head_trees import are_trees, make_projective, read_trees
 from maxmargin.encode.sentences.span_trees import binarize, read_span_trees
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
@@ -119,8 +119,10 @@ class Dependencies(Potentials):
             pairs = as_integers("y", y, (self.n, width, 2))
             heads, labels = pairs[..., 0], self.rows.pick("y", pairs[..., 1])
             check_labels(labels, self.n_labels, starts)
-        trees, _ = read_trees(np.split(self.rows.pick("y", heads), starts[1:-1]), lengths, single_root=self.single_root)
-        arcs = np.concatenate(make_projective(trees, lift=False) if self.projective else trees)
+        arcs, rules = self.rows.pick("y", heads), {"single_root": self.single_root}
+        if not are_trees(arcs, starts, projective=self.projective, **rules):
+            trees, _ = read_trees(np.split(arcs, starts[1:-1]), lengths, **rules)  # these say why not
+            make_projective(trees, lift=False)
         return arcs if labels is None else arcs * self.n_labels + labels
 
 
