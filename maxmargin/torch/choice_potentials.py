@@ -29,7 +29,7 @@ class Candidates(Potentials):
     scores
         (B, K) padded, or (N,) packed.
     lengths
-        (B,) numbers of candidates; of padded ones also a (B, K) boolean mask, or None where all have K.
+        (B,) numbers of candidates; of padded ones also a (B, K) mask, or None where all have K.
 
     True outputs y are (B,) indices; costs have the shape of `scores` and are 1 by default, of the true ones 0.
 

@@ -91,7 +91,7 @@ class Chains(LabelPotentials):
         (L, L) potentials of going from one label (row) to the next (column), shared by all sequences; (B, L, L), those
         of each sequence; or (B, T - 1, L, L), those of each step of padded sequences.
     lengths
-        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T. A mask may
+        (B,) lengths of the sequences; of padded ones also a (B, T) mask, or None where all have T. A mask may
         leave out any positions, such as word pieces that are not the first of their word: sequences are made of the
         others, whose labels follow one another.
     start, end
@@ -196,7 +196,7 @@ class Trees(LabelPotentials):
         (L, L) potentials of the labels of a parent (row) and its child (column), shared by all edges; (B, L, L), those
         of the edges of each tree; or (B, T, L, L), those of the edge from each node to its parent.
     lengths
-        (B,) numbers of nodes; of padded trees also a (B, T) boolean mask, or None where all have T. A mask may leave
+        (B,) numbers of nodes; of padded trees also a (B, T) mask, or None where all have T. A mask may leave
         out any nodes, whose children go to their parents.
 
     ``-inf`` rules a label or a pair out. Losses leave out the nodes of padded trees whose true label is -100, too.

@@ -109,13 +109,18 @@ def check_labels(labels: np.ndarray, n_labels: int, starts: np.ndarray) -> None:
         raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
 
 
-def read_mask(
-    mask: Tensor | np.ndarray, shape: tuple[int, ...], may_skip: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The lengths that a boolean mask of padded rows stands for, and the mask, if it leaves out more than padding."""
-    array = mask.detach().cpu().numpy() if isinstance(mask, Tensor) else mask
+def read_mask(mask: np.ndarray, shape: tuple[int, ...], may_skip: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """The lengths that a mask of padded rows stands for, and the mask, if it leaves out more than padding.
+
+    Masks hold booleans, or integers 0 and 1, as the attention masks of transformers.
+    """
+    array = mask.astype(bool)
     if array.shape != shape:
         raise ValueError(f"lengths must have the shape {shape[:1]}, or as a mask {shape}, not {array.shape}.")
+    if (array != mask).any():
+        raise ValueError(
+            f"lengths, as a mask {shape}, must hold booleans, or 0 and 1, but it has {mask[array != mask][0]}."
+        )
     lengths = array.sum(axis=1)
     skips = (array != (np.arange(shape[1]) < lengths[:, np.newaxis])).any(axis=1)
     if not skips.any():
@@ -136,8 +141,8 @@ class BatchRows:
     tensor
         The rows.
     lengths
-        (B,) the numbers of rows of the examples; of a padded tensor also a (B, T) boolean mask of them, or None where
-        examples have all T.
+        (B,) the numbers of rows of the examples; of a padded tensor also a (B, T) mask of them, or None where examples
+        have all T.
     n_axes
         Of a row.
     may_skip
@@ -158,9 +163,10 @@ class BatchRows:
                 raise ValueError(f"lengths must say how many rows of {name} each example has, as they are packed.")
             lengths = np.full(shape[0], shape[1])
         self.mask: np.ndarray | None = None  # (B, T) flags of rows, where it leaves out more than padding
-        if self.is_padded and getattr(lengths, "dtype", None) in (torch.bool, bool):
-            lengths, self.mask = read_mask(lengths, shape[:2], may_skip)
-        n = shape[0] if self.is_padded else len(lengths)
+        given = lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
+        if self.is_padded and given.dtype.kind in "biu" and (given.ndim == 2 or given.dtype == bool):
+            lengths, self.mask = read_mask(given, shape[:2], may_skip)
+        n = shape[0] if self.is_padded else len(given)
         self.name, self.width = name, shape[1] if self.is_padded else None
         self.lengths = as_integers("lengths", lengths, (n,))
         most = shape[1] if self.is_padded else shape[0]

@@ -539,7 +539,7 @@ def test_nodes_and_cuts_of_graphs_that_are_ruled_out():
 
 
 @pytest.mark.parametrize("name", ["chains", "trees", "candidates"])
-def test_boolean_masks_stand_for_lengths(name):
+def test_masks_stand_for_lengths(name):
     first, second = random(3, 3, 2), random(2, 2)
     mask = torch.arange(3) < torch.tensor(LENGTHS)[:, None]
     make = {
@@ -547,7 +547,7 @@ def test_boolean_masks_stand_for_lengths(name):
         "trees": lambda lengths: Trees(first, PARENTS, second, lengths),
         "candidates": lambda lengths: Candidates(first[:, :, 0], lengths),
     }[name]
-    for lengths in (mask, mask.numpy()):
+    for lengths in (mask, mask.numpy(), mask.long(), mask.int().tolist()):
         assert torch.equal(log_partition(make(lengths)), log_partition(make(LENGTHS)))
         assert torch.equal(decode(make(lengths)), decode(make(LENGTHS)))
 
@@ -578,6 +578,7 @@ def nan_at(i):
         (lambda: chain(lengths=[3]), "lengths must have the shape"),
         (lambda: chain(lengths=torch.ones(3, 2, dtype=bool)), r"or as a mask \(2, 3\), not \(3, 2\)"),
         (lambda: chain(lengths=torch.zeros(2, 3, dtype=bool)), r"lengths\[0\] is 0"),
+        (lambda: chain(lengths=[[1, 1, 2], [1, 0, 0]]), r"must hold booleans, or 0 and 1, but it has 2"),
         (lambda: chain(emissions=torch.zeros(4, 2)), "add up to 5, but emissions has 4 rows"),
         (lambda: chain(emissions=torch.zeros(4, 2), lengths=None), "lengths must say"),
         (lambda: chain(emissions=torch.zeros(2)), r"1 axes|2 axes"),

@@ -32,7 +32,7 @@ class Segments(Potentials):
     durations
         (D, L) potentials of segments of 1 to D rows, shared by all sequences, or (B, D, L). There are no longer ones.
     lengths
-        (B,) lengths of the sequences; of padded ones also a (B, T) boolean mask, or None where all have T. A mask may
+        (B,) lengths of the sequences; of padded ones also a (B, T) mask, or None where all have T. A mask may
         leave out any rows: sequences are made of the others, one after the other, which alone count in lengths.
     segments
         (B, T, D, L), or (N, D, L) packed, potentials of whole segments, by their first row and their length, from 1 on;
