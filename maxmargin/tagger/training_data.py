@@ -61,7 +61,7 @@ def prepare_portions(
         raise ValueError(f"two_stages must be False with {where}: the first of them tags all sentences.")
     chosen, tags = tagger.prepare(y)
     features, learned = chosen.features, chosen._convert_inside(tags)
-    if isinstance(features, SegmentFeatures) or not isinstance(features, WindowFeatures | TemplateFeatures):
+    if not can_describe_portions(features):
         raise ValueError(
             f"features must be WindowFeatures or TemplateFeatures with {where}: others may learn from all sentences."
         )
@@ -70,6 +70,16 @@ def prepare_portions(
     if isinstance(features, TemplateFeatures):
         return chosen, learned, None
     return chosen, learned, features.cross_fit(sentences, outside_where_partial(learned), len(y))
+
+
+def can_describe_portions(features: object) -> bool:
+    """Whether features of some sentences are those that they have among all, but for the titles of names."""
+    return isinstance(features, WindowFeatures | TemplateFeatures) and not isinstance(features, SegmentFeatures)
+
+
+def is_for_workers(tagger: Tagger) -> bool:
+    """Whether workers of a cluster can make the features that a tagger is to have."""
+    return not tagger.two_stages and (tagger.features is None or can_describe_portions(tagger.features))
 
 
 def as_tags(y: LabelSequences | None) -> Any:

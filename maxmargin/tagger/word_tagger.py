@@ -22,6 +22,7 @@ from maxmargin.tagger.training_data import (
     as_tags,
     describe_shards,
     fit_shards,
+    is_for_workers,
     read_held_out,
     sentences_of,
     stage_sentences,
@@ -205,6 +206,8 @@ class Tagger(ShownTagger):
         Parameters
         ----------
         X : list of sentences, lists of words or of tuples of a word and tags, or Shards of them and their tags
+            With a client, also paths of files of tagged sentences, ``dask.delayed`` pairs of sentences and tags, or a
+            ``dask.bag`` of them: workers read them, and make the features.
         y : list of lists of tags
             None where a tag is not known, a set where it is one of several, or a dict of probabilities.
         X_dev, y_dev
@@ -219,6 +222,10 @@ class Tagger(ShownTagger):
         check_options(options)
         if isinstance(X, Shards):
             return fit_shards(self, X, X_dev, y_dev, y=y, **options)
+        if options.get("client") is not None and (y is None or is_for_workers(self)):
+            from maxmargin.tagger.clustered_tagger import fit_on_workers  # which needs Dask
+
+            return fit_on_workers(self, X, y, X_dev, y_dev, **options)
         chosen, tags = self.prepare(as_tags(y))
         first, X, features = stage_sentences(chosen, X, tags)
         tags = chosen._convert_inside(tags)

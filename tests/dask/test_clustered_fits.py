@@ -1,5 +1,7 @@
 """Every `fit` on a cluster: data of all kinds, the same models as in one process, and what is refused."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,8 @@ dask = pytest.importorskip("dask")
 
 from maxmargin.estimators.foundation.clustered import checksum_of, read_file, submit_sources  # noqa: E402
 from maxmargin.execution.dask_tasks import Tasks  # noqa: E402
+from maxmargin.tagger import word_tagger  # noqa: E402
+from maxmargin.text import Corpus, WindowFeatures  # noqa: E402
 from tests.small import CASES, make  # noqa: E402
 
 WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat"], ["cats", "sleep", "here"]]
@@ -139,6 +143,46 @@ def test_taggers_of_shards_are_trained_where_these_are_read(client, tmp_path):
     alone, there = (Tagger(model=ChainCRF(**MODEL)).fit(shards, client=each) for each in (None, client))
     assert there.predict(WORDS) == alone.predict(WORDS)
     np.testing.assert_allclose(there.certificate_.primal, alone.certificate_.primal, rtol=1e-3)
+
+
+def test_workers_make_the_features_of_sentences_that_they_read(client, tmp_path, monkeypatch):
+    import dask.bag
+
+    names = {"thing": ["dog", "cat", "dogs", "cats"] + [f"thing{k}" for k in range(20)]}
+    tagger = Tagger(features=WindowFeatures(window=1, gazetteers=names), model=ChainCRF(**MODEL))
+    paths = [write_file(tmp_path / f"{k}.txt", WORDS[k::2], TAGS[k::2]) for k in (0, 1)]
+    in_files = [[part for k in (0, 1) for part in parts[k::2]] for parts in (WORDS, TAGS)]
+    alone = tagger.fit(*in_files).model_
+    portions = [dask.delayed((WORDS[k::2], TAGS[k::2])) for k in (0, 1)]
+    bag = dask.bag.from_sequence([*zip(*in_files, strict=True)], npartitions=3)
+    monkeypatch.setattr(word_tagger, "fit_transform", None)  # which would make them here
+    for data in (in_files, (paths, None), (portions, None), (bag, None)):
+        there = tagger.fit(*data, client=client)
+        assert there.model_.feature_names_in_.tolist() == alone.feature_names_in_.tolist()
+        np.testing.assert_allclose(there.model_._w, alone._w, atol=1e-5)
+        assert there.predict(WORDS) == TAGS
+    with pytest.raises(TypeError, match="Portion 1 of the data has no tags"):
+        tagger.fit([portions[0], dask.delayed((WORDS, None))], None, client=client)
+    with pytest.raises(ValueError, match="two_stages must be False with client"):
+        Tagger(two_stages=True).fit(paths, None, client=client)
+
+
+def test_what_lists_know_is_decided_over_all_portions(client):
+    n = 40
+    X, y = [["Mr", f"Name{i}", "met", "Bo"] for i in range(n)], [["O", "B-PER", "O", "B-PER"]] * n
+    features = WindowFeatures(window=0, gazetteers={"PER": [*(f"name{i}" for i in range(n)), "Bo"]})
+    tagger = Tagger(features=features, model=ChainCRF(**{**MODEL, "tol": 0.1}))
+    names = tagger.fit(X, y).model_.feature_names_in_.tolist()
+    there = tagger.fit(X, y, client=client)
+    assert there.features_.cross_fit_ == ["PER"]
+    assert there.model_.feature_names_in_.tolist() == names
+
+
+def test_documents_stay_whole(client):
+    corpus = Corpus(WORDS * 8, [k // 3 for k in range(40)])
+    found = Tasks(client).results(submit_sources(Tasks(client), corpus, TAGS * 8))
+    assert [x for X, _ in found for x in X] == corpus
+    assert all(len({*X.documents} & {*Y.documents}) == 0 for (X, _), (Y, _) in pairwise(found))
 
 
 @pytest.mark.parametrize(

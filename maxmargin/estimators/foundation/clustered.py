@@ -26,7 +26,9 @@ from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.portions import Portion, T, in_tuples, own
 from maxmargin.supervision.tallies import Tally
+from maxmargin.text.corpus import Corpus, document_sizes
 from maxmargin.text.sentence_files.documents import read_document
+from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.version import __version__
 from maxmargin.wording import quote
 
@@ -117,8 +119,10 @@ def check_client(client: object) -> Client:
     return client
 
 
-def submit_sources(tasks: Tasks, X: Any, y: Any) -> list[Future]:
-    """Tasks that read portions of the data, pairs of X and y, each."""
+def submit_sources(
+    tasks: Tasks, X: Any, y: Any, read_path: Callable[[str, int], tuple[object, object]] | None = None
+) -> list[Future]:
+    """Tasks that read portions of the data, pairs of X and y, each; of paths by a function, which is `read_file`."""
     if isinstance(X, Shards):
         if X.folder is not None:
             return [tasks.submit(read, reader) for reader in X.readers]
@@ -140,13 +144,18 @@ def submit_sources(tasks: Tasks, X: Any, y: Any) -> list[Future]:
     ):
         paths = [str(path) for path in ([X] if isinstance(X, str | PathLike) else X)]
         sums = tasks.results([tasks.submit(checksum_of, path) for path in paths])
-        return [tasks.submit(read_file, path, checksum) for path, checksum in zip(paths, sums, strict=True)]
+        return [
+            tasks.submit(read_path or read_file, path, checksum) for path, checksum in zip(paths, sums, strict=True)
+        ]
     X, y = check_chunk((X, as_list(y)), 0)
     if y is None:
         raise TypeError("y must hold the true outputs of X, but it is None.")
     n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    ends = np.linspace(0, n, min(n, PORTIONS) + 1).astype(int).tolist()
-    return [tasks.submit(hold, (X[lo:hi], y[lo:hi])) for lo, hi in pairwise(ends)]
+    ends = np.linspace(0, n, min(n, PORTIONS) + 1).astype(int)
+    if isinstance(X, Corpus):
+        starts = np.append(0, np.cumsum(document_sizes(X)))
+        ends = np.unique(starts[np.searchsorted(starts, ends)])  # documents stay whole
+    return [tasks.submit(hold, (X[lo:hi], y[lo:hi])) for lo, hi in pairwise(ends.tolist())]
 
 
 def join_in_order(tasks: Tasks, known: list[Future], join_two: Callable[[T, T], T]) -> Future:
@@ -187,12 +196,17 @@ def checksum_of(path: str) -> int:
 
 
 def read_file(path: str, checksum: int) -> tuple[object, object]:
-    """The columns of tokens, as names of features, and their tags; files are read again where workers are lost."""
+    """The columns of tokens, as names of features, and their tags."""
+    X, y = read_sentences(path, checksum)
+    return [[(token,) if isinstance(token, str) else token for token in sentence] for sentence in X], y
+
+
+def read_sentences(path: str, checksum: int, layout: Layout | None = None) -> tuple[Any, Any]:
+    """The sentences of a file, and their tags; files are read again where workers are lost."""
     if checksum_of(path) != checksum:
         raise ValueError(f"{path!r} has changed since the fit began.")
-    document = read_document(path)
-    names = [[(token,) if isinstance(token, str) else token for token in sentence] for sentence in document.X]
-    return names, document.y
+    document = read_document(path, layout)
+    return document.X, document.y
 
 
 def learn_alone(model: StructuredModel, source: object, k: int, tally: Tally) -> tuple[Encoder, int]:
