@@ -9,14 +9,16 @@ from typing import Annotated
 import typer
 
 from maxmargin.cli import options
-from maxmargin.cli.common import STDIN, reports_errors
+from maxmargin.cli.common import STDIN, CommandGroup, reports_errors
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.cli.text_commands.commands import add_commands
 from maxmargin.cli.text_commands.format_options import PredictedFormat, TextEncoding, Texts
 from maxmargin.cli.text_commands.model_options import ClustersBy
 from maxmargin.version import __version__
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown")
+app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, pretty_exceptions_show_locals=False, rich_markup_mode="markdown"
+)
 
 
 def _print_version(is_asked: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 import warnings
@@ -16,9 +17,10 @@ from functools import wraps
 from glob import glob
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NoReturn, Self, TypeVar
 
 import typer
+from typer.core import TyperGroup
 
 if TYPE_CHECKING:
     from maxmargin.tagger.light_tagger import LightTagger
@@ -261,6 +263,21 @@ def tell_size(path: Path) -> str:
     """A file and its size."""
     size = path.stat().st_size
     return f"{path}, {size / 1e6:.1f} MB" if size >= 1e6 else f"{path}, {size / 1e3:.0f} kB"
+
+
+class CommandGroup(TyperGroup):
+    """The commands, which remember what was asked for last."""
+
+    asked: ClassVar[list[str]] = []
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        CommandGroup.asked[:] = args
+        return super().parse_args(ctx, args)
+
+
+def tell_command() -> str:
+    """The command that runs, as a shell takes it."""
+    return shlex.join(["maxmargin", *CommandGroup.asked])
 
 
 def load_tagger(path: Path, jobs: int = -1) -> Tagger:

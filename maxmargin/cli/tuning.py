@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.live import Live
 from rich.table import Table
 
-from maxmargin.cli.common import Shield, locate_errors, print_json, tell_size
+from maxmargin.cli.common import Shield, locate_errors, print_json, tell_command, tell_size
 from maxmargin.cli.options import Choices
 from maxmargin.cli.progress import summary
 from maxmargin.cli.tags import settle_scheme
@@ -76,6 +76,7 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
         except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays
             is_cut = True
         shield.is_up = True
+    tagger.command_ = tell_command()
     tagger.save(target)
     choices.say(f"The tagger is in {tell_size(target)}.")
     if plot is not None:

@@ -48,7 +48,7 @@ class ShownTagger(FittedTagger):
         title
             What to call the tagger; by default the name of the file.
         command
-            What made the tagger, to be told.
+            What made the tagger, to be told; by default what `maxmargin train` was asked for, if that did it.
 
         Examples
         --------
@@ -71,7 +71,8 @@ class ShownTagger(FittedTagger):
         test = None if X is None or y is None else check_examples(X, y, "X", "y")
         known = None if train is None else check_examples(*train, "train[0]", "train[1]")
         target = check_writable(path)
-        page = report_tagger(self, test, train=known, others=others, name=title or target.stem, command=command)
+        name, made_by = title or target.stem, command or self.command_
+        page = report_tagger(self, test, train=known, others=others, name=name, command=made_by)
         write_page(path, page)
 
     def explain(

@@ -95,8 +95,8 @@ def check_data(data: Mapping[str, Part], where: Where | None = None) -> DataHeal
     """Look for what is wrong, or odd, about tagged sentences.
 
     Tags that break the rules of their scheme or are none, sentences without tokens, the same sentence with other tags,
-    sentences that are there twice or in several parts, tags that only later parts have, odd characters, names that have
-    several types, rare tags, long sentences.
+    sentences that are there twice or in several parts, tags that only later parts have, or of another scheme there, odd
+    characters, names that have several types, rare tags, long sentences.
 
     Parameters
     ----------
@@ -211,11 +211,16 @@ def _together(data: Mapping[str, Part], where: Where) -> Iterator[Finding]:
         name: {tuple(word_of(token) for token in tokens): i for i, tokens in enumerate(X) if len(tokens) >= SHORT}
         for name, (X, _) in data.items()
     }
+    known_scheme = None
     for k, (name, (_, y)) in enumerate(data.items()):
+        scheme = _scheme(y, known_scheme)
         if not k:
-            known = _kinds(y)
+            known, known_scheme = _kinds(y), scheme
             first = name
             continue
+        if scheme is not None and known_scheme is not None and scheme != known_scheme:
+            what = f"tags of {scheme}, which are of {known_scheme} in {first}"
+            yield Finding(WARNING, name, what, sum(map(len, y)), [])
         for other in [*data][:k]:
             shared = [row for row in sentences[name] if row in sentences[other]]
             if shared:
@@ -234,6 +239,12 @@ def _kinds(y: Sequence[Any]) -> set[Any]:
     if not spells_entities(y):
         return tags
     return {str(tag).partition("-")[2] for tag in tags if "-" in str(tag)}
+
+
+def _scheme(y: Sequence[Any], prefer: str | None) -> str | None:
+    """The scheme that fits tags best, the one preferred if it fits as well; None of tags that spell no entities."""
+    is_spelled = spells_entities(y) and not have_partial(y)
+    return mend_tags(y, prefer=prefer).source if is_spelled else None
 
 
 def _both(name: str, row: tuple[str, ...], places: list[int], where: Where) -> str:

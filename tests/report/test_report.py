@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import maxmargin
 from maxmargin import ChainCRF, SegmentCRF, Tagger
 from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.markup import as_json, tag
@@ -345,6 +346,16 @@ def test_the_command(tagger, tmp_path):
         files = tmp_path / "a.model", tmp_path / "test.txt", tmp_path / "b.model"
         error = input_error("report", *files, "-o", tmp_path / name)
         assert f"would take the place of {tmp_path / name}" in error
+
+
+def test_the_command_that_trained_a_tagger_is_told(tmp_path):
+    (tmp_path / "a b.txt").write_text("Ann B-PER\nran O\n")
+    run("train", tmp_path / "a b.txt", "-o", tmp_path / "a.model", "--max-passes", 1)
+    run("report", tmp_path / "a.model", "-o", tmp_path / "a.html")
+    told = f"maxmargin train '{tmp_path}/a b.txt' -o {tmp_path}/a.model --max-passes 1"
+    assert Elements((tmp_path / "a.html").read_text()).row("command") == [told]
+    assert maxmargin.load(tmp_path / "a.model").command_ == told
+    assert Tagger().fit([["a"]], [["O"]]).command_ is None
 
 
 def test_files_of_other_tags(tagger, tmp_path, monkeypatch):

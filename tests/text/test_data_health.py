@@ -1,6 +1,6 @@
 """What `check_data` finds in data that is odd on purpose."""
 
-from maxmargin.text import check_data
+from maxmargin.text import check_data, convert_tags
 
 GOOD = [["Ann", "lives", "in", "New", "York"], ["She", "is", "well", "."]]
 TAGS = [["B-PER", "O", "O", "B-LOC", "I-LOC"], ["O"] * 4]
@@ -42,6 +42,18 @@ def test_what_files_share():
     found = told({"train": (GOOD, TAGS), "test": ([*GOOD[1:], ["EFE"]], [*TAGS[1:], ["B-ORG"]])})
     assert found["warning", "test", "sentences that are in train, too (100.0%)"] == (1, ["test[0]: 'She is well .'"])
     assert found["warning", "test", "tags or types that are not in train, and are never predicted"] == (1, ["ORG"])
+
+
+def test_parts_of_other_schemes():
+    bilou = convert_tags(TAGS, "BILOU")
+    what = "tags of BILOU, which are of IOB2 in train"
+    assert told({"train": (GOOD, TAGS), "test": (GOOD[:1], bilou[:1])})["warning", "test", what] == (5, [])
+    alike = [["Ann"]], [["S-PER"]]  # of IOBES, and of IOBES alone
+    either = [["Ann", "ran"]], [["I-PER", "O"]]  # of IOB1, and of IOE1, too
+    known = {"train": (GOOD, convert_tags(TAGS, "IOE1"))}
+    for data in ({"train": (GOOD, bilou), "test": (GOOD, bilou)}, {**known, "test": either}):
+        assert not [what for *_, what in told(data) if "which are of" in what]
+    assert [what for *_, what in told({**known, "test": alike}) if "which are of" in what]
 
 
 def test_tags_that_spell_no_entities_or_are_not_known():
