@@ -50,6 +50,13 @@ class BaseLoss:
     That is `attain` or, where the oracle is that of the maximum and its output tells all, `attain_at`: then bounds of
     the maximum and outputs that are kept do in place of the oracle's. They are written in the subset of Python that
     Numba compiles, and see the fields that are numbers.
+
+    Examples
+    --------
+    >>> from maxmargin.losses import BaseLoss, find_loss
+    >>> hinge, log = find_loss("hinge"), find_loss("log")
+    >>> isinstance(log, BaseLoss), hinge.oracle, log.oracle, hinge.is_smooth, log.is_smooth
+    (True, 'max', 'exp', False, True)
     """
 
     margin: bool = True  # whether outputs must win by their cost; a field of every loss

@@ -21,7 +21,18 @@ from maxmargin.trace import Certificate
 
 
 class Head(nn.Module):
-    """What all heads share. `forward` makes potentials of features, for losses and predictions of `maxmargin.torch`."""
+    """What all heads share. `forward` makes potentials of features, for losses and predictions of `maxmargin.torch`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import CandidateHead, Head
+    >>> head, features, best = CandidateHead(3), torch.eye(3)[None], torch.tensor([0])
+    >>> result = head.solve(best, features, C=1.0, tol=1e-6)  # the head alone, as a model of the library
+    >>> certificate = head.certificate(best, features, C=1.0)
+    >>> isinstance(head, Head), bool(certificate.dual <= certificate.primal)
+    (True, True)
+    """
 
     def __init_subclass__(cls) -> None:
         inherit_documentation(cls)

@@ -37,6 +37,15 @@ class Trained(NamedTuple):
         be the last, one more row has the model at `w`, from which no step is taken (`accepted` is NaN).
     inner
         The result of the last convex problem; for a linear network and an infinite eta that is the objective itself.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import CandidateHead, ProxLinear
+    >>> lists, best = [torch.eye(3)[None], torch.eye(3)[None]], [[0], [0]]
+    >>> trained = ProxLinear(eta=float("inf"), max_steps=1).solve(CandidateHead(3), lists, best, C=1.0, random_state=0)
+    >>> trained.w.argmax().item(), bool(trained.trace.primal[-1] < trained.trace.primal[0])
+    (0, True)
     """
 
     w: np.ndarray

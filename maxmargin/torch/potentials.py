@@ -27,6 +27,14 @@ class Potentials:
 
     Subclasses hold the tensors that a network makes, `tensors`, and say where in these, flat and one after the other,
     the potentials of each example lie, `starts` and `sizes` (`SelectedProblem`).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.torch import Chains
+    >>> chains = Chains(torch.zeros(2, 4, 3), torch.zeros(3, 3), lengths=[4, 2])
+    >>> chains.n, chains.flat.shape, chains.sizes.sum(axis=1)  # transitions are shared, but each sentence has them
+    (2, torch.Size([33]), array([21, 15]))
     """
 
     n: int  # of examples

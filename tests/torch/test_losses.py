@@ -613,6 +613,7 @@ def nan_at(i):
         (lambda: Dependencies(torch.zeros(1, 2, 3, 0)), r"of labelled arcs, not \(1, 2, 3, 0\)"),
         (lambda: hinge_loss(Dependencies(torch.zeros(1, 1, 2, 2)), [[0]]), r"y must have the shape \(1, 1, 2\), not"),
         (lambda: hinge_loss(Dependencies(torch.zeros(1, 1, 2, 2)), [[[0, 2]]]), "y holds 2 at position 0 of batch"),
+        (lambda: hinge_loss(Dependencies(torch.zeros(1, 2, 3)), [[0, -100]]), "position 1 .* partial_loss takes flags"),
         (lambda: cut([2, 0, 0]), "y holds 2 at position 0 of batch entry 0, but no segment of label 0 goes on there"),
         (lambda: cut([0, 3, 0]), "y holds 3 at position 1 of batch entry 0, but no segment of label 1 goes on there"),
         (lambda: cut([1, 3, 3]), "segment of 3 rows at position 0 of batch entry 0, but durations allow 2"),

@@ -37,6 +37,13 @@ class NamedFeatures(Protocol):
     `DenseColumns`. Where transitions have features, a method `edge_features` returns sequences like these of one item
     less: what is between an item and the next one. Where whole segments have some, a method `segment_features` returns
     a list of (start, end, names) for each sequence.
+
+    Examples
+    --------
+    >>> from maxmargin.text import NamedFeatures, WindowFeatures
+    >>> features = WindowFeatures(window=0, affixes=0).fit_transform([["He", "sings"]])
+    >>> isinstance(features, NamedFeatures), "lower=sings" in features[0][1]
+    (True, True)
     """
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
+from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.encode.sentences.head_trees import are_trees, make_projective, read_trees
 from maxmargin.encode.sentences.span_trees import binarize, read_span_trees
 from maxmargin.features import ConstantFeatures
@@ -18,6 +19,7 @@ from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.spans.span_problem import SpanProblem, SpanSupervision, no_signs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.torch.potentials import (
+    IGNORED,
     BatchRows,
     Costs,
     Numbers,
@@ -120,6 +122,12 @@ class Dependencies(Potentials):
             heads, labels = pairs[..., 0], self.rows.pick("y", pairs[..., 1])
             check_labels(labels, self.n_labels, starts)
         arcs, rules = self.rows.pick("y", heads), {"single_root": self.single_root}
+        if (arcs == IGNORED).any():
+            i, place = locate(int(np.argmax(arcs == IGNORED)), starts)
+            raise ValueError(
+                f"y holds {IGNORED} at position {place} of batch entry {i}, but words have heads: where these are not "
+                "known, partial_loss takes flags of all arcs to the word."
+            )
         if not are_trees(arcs, starts, projective=self.projective, **rules):
             trees, _ = read_trees(np.split(arcs, starts[1:-1]), lengths, **rules)  # these say why not
             make_projective(trees, lift=False)
