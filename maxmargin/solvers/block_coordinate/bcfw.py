@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.losses import BaseLoss
 from maxmargin.solvers.block_coordinate.block_state import STEPS, BlockState
@@ -21,7 +19,7 @@ from maxmargin.trace import Certificate
 
 SAMPLINGS = ("uniform", "permutation", "gap")
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
-KNOWN_SHARES = 0.25, 0.8  # of the gap, that the last known gaps may be taken for when a certificate is called for
+STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
 
 
 @dataclass(frozen=True)
@@ -128,18 +126,14 @@ class BCFW(Solver):
                     break
             state.age += k + 1
             needs_oracle = self.exact_gaps or (state.age >= self.gap_every and not is_solved)
-            state.age, known = 0 if needs_oracle else state.age, state.gaps.sum()
+            state.age = 0 if needs_oracle else state.age
             certificate = state.certify() if needs_oracle else state.estimate()
-            state.known_share = float(np.clip(known / max(state.gaps.sum(), 1e-300), *KNOWN_SHARES))
             state.primal, state.n_passes = certificate.primal, run.passes_to_go(self.gap_every)
             yield certificate
 
     def seems_solved(self, state: Any, target: float, n_passes: int) -> bool:
-        """Whether the known gaps, so many passes after a certificate, call for the next one.
-
-        They are taken for the share of the gap that they were at the last certificate.
-        """
+        """Whether the known gaps, so many passes after a certificate, call for the next one."""
         known = state.gaps.sum()
         if not self.exact_gaps:
             return bool(known <= target)
-        return bool(known <= state.known_share * target and n_passes >= LEAST_PASSES)
+        return bool(known <= STALE_SHARE * target and n_passes >= LEAST_PASSES)

@@ -44,7 +44,6 @@ UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output
 class BlockState:
     """What block-coordinate steps work on besides the weights and mean parts of a run."""
 
-    known_share = 1.0  # of the gap, that the last known gaps were at the last certificate
     sigma = 1.0  # how many times the changes of steps, one after the other, count
 
     def __init__(self, solver: BCFW, run: Run) -> None:

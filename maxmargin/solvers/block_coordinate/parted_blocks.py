@@ -30,7 +30,6 @@ class PartedBlocks:
     """What `BlockState` is, of a run on portions of examples, each of which has such a state."""
 
     is_warm = knows_gaps = False
-    known_share = 1.0  # see `BlockState`
     lag = np.zeros(0)
 
     def __init__(self, solver: BCFW, run: Run) -> None:

@@ -52,7 +52,6 @@ class ScatteredBlocks:
     """What `BlockState` is, of a run on portions of examples that are elsewhere."""
 
     is_warm = knows_gaps = False
-    known_share = 1.0  # see `BlockState`
     lag = np.zeros(0)
 
     def __init__(self, solver: BCFW, run: Run) -> None:
