@@ -18,7 +18,14 @@ def main() -> None:
     arguments = parse_arguments(
         __doc__,
         ("--part", {"choices": sorted(PARTS), "default": "threads"}),
-        ("--rounds", {"type": int, "default": 3, "help": "how often each case is timed; the least time counts"}),
+        (
+            "--rounds",
+            {
+                "type": int,
+                "default": 3,
+                "help": "how often each case is timed, of which the least counts; 1 is a trial",
+            },
+        ),
     )
     importlib.import_module(PARTS[arguments.part]).run(arguments.rounds, arguments.json)
 
