@@ -2,6 +2,9 @@
 
 Random transitions, sequences of 20 positions, one thread, the least CPU time of several rounds; potentials are found
 from weights in each call. At a share of 5 %, what is along single transitions grows with their number.
+
+A second table has the best outputs along all transitions, by steps from those labels alone that can matter, beside
+steps from all, where potentials of positions are about as far apart as those of transitions, or several times as far.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ CELLS = 100_000_000  # of each timed call on all transitions
 LENGTH = 20
 LEAST, LABELS = 5.0, 300  # times as fast, at so many labels
 MOST_GROWTH = 1.5  # of the time per transition
+N_STEPS, SPREADS = 15, [0.4, 2.0, 6.0]  # sequences, and how far potentials of positions are apart
+SLOWER = 1.15  # times as long as steps from all labels
 
 
 def time_oracles(n_labels: int, share: float, n_rounds: int, dtype: str) -> list[dict[str, Any]]:
@@ -63,6 +68,30 @@ def time_oracles(n_labels: int, share: float, n_rounds: int, dtype: str) -> list
     return figures
 
 
+def time_steps(n_labels: int, spreads: list[float], n_rounds: int, dtype: str, is_pruned: bool) -> list[float]:
+    """Microseconds a position of the best outputs, where potentials of positions are so many times as far apart."""
+    import numpy as np
+
+    from maxmargin import inference
+    from maxmargin.encode.chain_encoder import ChainEncoder
+    from maxmargin.problem import new_weights
+    from maxmargin.structures.chains import pruned_steps
+
+    if not is_pruned:
+        pruned_steps.MANY = 2**62
+    rng = np.random.default_rng(0)
+    options: Any = {"dtype": dtype, "fit_intercept": False, "with_grams": False, "only_observed": False}
+    learned = ChainEncoder.learn([np.ones((n_labels, 4))], [np.arange(n_labels)], allowed_transitions=None, **options)
+    X = rng.normal(size=(N_STEPS, 2 * LENGTH, 4)) / 2  # whose products with weights have the variance 1
+    figures = []
+    for spread in spreads:
+        problem = learned.encoder.problem(list(spread * X))
+        w = rng.normal(size=new_weights(problem).size).astype(dtype)
+        seconds = least_seconds(n_rounds, lambda problem=problem, w=w: inference.best_outputs(problem, w, 1))
+        figures.append(1e6 * seconds / (N_STEPS * 2 * LENGTH))
+    return figures
+
+
 def main() -> None:
     arguments = parse_arguments(
         __doc__,
@@ -82,7 +111,18 @@ def main() -> None:
     ]
     columns = ["labels", "oracle", "few, us", "all, us", "times", "few, ns per transition", "chosen"]
     print_table(f"A position, {arguments.share:.0%} of the transitions, {arguments.dtype}", columns, rows)
-    bars = []
+    steps = []
+    for n_labels in arguments.labels:
+        few, every = (
+            in_fresh_process(time_steps, n_labels, SPREADS, arguments.rounds, arguments.dtype, is_pruned)
+            for is_pruned in (True, False)
+        )
+        steps += [[n_labels, *case, f"{case[2] / case[1]:.1f}"] for case in zip(SPREADS, few, every, strict=True)]
+    print_table("A position, all transitions", ["labels", "spread", "from few, us", "from all, us", "times"], steps)
+    bars = [
+        Bar(f"{n} labels, spread {spread:g}: at most {SLOWER:g} times", f"{few / every:.2f}", few <= SLOWER * every)
+        for n, spread, few, every, _ in steps
+    ]
     for case in figures:
         ratio = case["all"] / case["few"]
         if case["labels"] == LABELS:

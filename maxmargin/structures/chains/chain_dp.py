@@ -20,15 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.lanes import LANES, copy_row, fetch, highest, plus, store, upper
+from maxmargin.arrays.lanes import LANES, copy_row, fetch, plus, store
 from maxmargin.arrays.semirings import MaxPlus, times_matrix
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.structures.chains import pruned_steps
+from maxmargin.structures.chains.pruned_steps import highest_of
 from maxmargin.structures.k_best import branch_off, offer, take
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
-exact = helper(fastmath={"nnan", "ninf", "nsz"})
+exact = pruned_steps.exact
 
 
 @exact
@@ -48,35 +50,36 @@ def copy_pairs(pairs, t, n_labels, table):
 
 
 @exact
-def viterbi(nodes, pairs, forward, arrivals, table):
+def viterbi(nodes, pairs, forward, arrivals, table, pruning):
     """Fill the tables of the best paths, and `table` with the pairs, in padded rows; return what the last row lacks."""
     length, n_labels = nodes.shape
+    next_look = length  # at which position to look whether few labels do
     if pairs.ndim == 2:
         copy_pairs(pairs, 1, n_labels, table)
+        if pruned_steps.is_worth(pruning, length):
+            pruned_steps.find_highs(table, pruning)
+            next_look = 1
+    gap = 0.0
+    rest = pruned_steps.REST
     copy_row(nodes, 0, forward, 0, n_labels)
     lacking = 0.0
     for t in range(1, length):
         if pairs.ndim == 1:
             copy_pairs(pairs, t, n_labels, table)
-        times_matrix(MaxPlus(), forward, t - 1, table, n_labels, arrivals, t)
+        is_whole = t < next_look
+        if not is_whole:
+            gap = pruned_steps.arrive(forward, table, t, gap, pruning, arrivals)
+            is_whole = gap < 0
+            if is_whole:
+                gap = 0.0
+                next_look = t + rest
+                rest *= 2
+        if is_whole:
+            times_matrix(MaxPlus(), forward, t - 1, table, n_labels, arrivals, t)
         top = highest_of(forward, t - 1, n_labels)  # of the row before: the next one need not wait for it
         add_rows(arrivals, nodes, t, -top, forward, n_labels)
         lacking += top
     return lacking
-
-
-@exact
-def highest_of(rows, t, n):
-    """The largest of rows[t, :n]."""
-    if n < LANES:
-        top = rows[t, 0]
-        for c in range(1, n):
-            top = max(top, rows[t, c])
-        return top
-    tops = fetch(rows, t, 0)
-    for c in range(LANES, n, LANES):
-        tops = upper(tops, fetch(rows, t, min(c, n - LANES)))
-    return highest(tops)
 
 
 @exact

@@ -23,6 +23,7 @@ from maxmargin.features import rows_of, squared_sums, with_gram
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
 from maxmargin.structures import labelled_edges
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
+from maxmargin.structures.chains.pruned_steps import Pruning, highest_of, new_pruning
 from maxmargin.structures.k_best import k_best
 from maxmargin.supervision.exclusions import rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
@@ -49,6 +50,7 @@ class ChainWork(NamedTuple):
     table: np.ndarray  # (L, W) of Viterbi
     forward: np.ndarray  # (T, W) of Viterbi
     arrivals: np.ndarray  # (T, W) of Viterbi
+    pruning: Pruning  # of Viterbi
     sums: chain_sums.SumTables  # two of them are also Viterbi's
     precise: chain_sums.SumTables  # in float64, where these leave the range of float32
     theta: np.ndarray  # in float64
@@ -108,6 +110,7 @@ def chain_workspace(problem, n_best):
         table=aligned((n_labels, padded(n_labels)), dtype),
         forward=sums.forward,
         arrivals=sums.backward,
+        pruning=new_pruning(n_labels, dtype),
         sums=sums,
         precise=sums if dtype == np.float64 else chain_sums.new_tables(longest, n_labels, np.float64),
         theta=aligned((n_parts,), np.float64),
@@ -160,15 +163,15 @@ def have_best_paths(*classes: type) -> None:
     @implements(generics.max_oracle, *classes)
     def max_chain(problem, i, theta, y, work):
         nodes, pairs = nodes_and_pairs(problem, i, theta)
-        lacking = chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table)
+        lacking = chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table, work.pruning)
         return lacking + chain_dp.backtrack(nodes, pairs, work.forward, work.arrivals, y)
 
     @implements(generics.topk_oracle, *classes)
     def topk_chain(problem, i, theta, outputs, values, level, work):
         nodes, pairs = nodes_and_pairs(problem, i, theta)
         length, n_labels = nodes.shape
-        lacking = chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table)
-        best = lacking + chain_dp.highest_of(work.forward, length - 1, n_labels)
+        lacking = chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table, work.pruning)
+        best = lacking + highest_of(work.forward, length - 1, n_labels)
         paths = chain_dp.Paths(nodes, pairs, work.forward, work.arrivals)
         count = k_best(paths, length, best, outputs, values, level, work.branches)
         generics.rank(problem, i, theta, outputs, values, count)
@@ -178,7 +181,7 @@ def have_best_paths(*classes: type) -> None:
     def chain_max_marginals(problem, i, theta, out, work):
         nodes, pairs = nodes_and_pairs(problem, i, theta)
         best, _ = nodes_and_pairs(problem, i, out)
-        lacking = chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table)
+        lacking = chain_dp.viterbi(nodes, pairs, work.forward, work.arrivals, work.table, work.pruning)
         chain_dp.max_marginals(nodes, pairs, work.forward, work.arrivals, lacking, best)
 
 

@@ -21,6 +21,7 @@ from maxmargin.features import rows_of, squared_sums, with_gram
 from maxmargin.runtime.dispatch import implements, supports
 from maxmargin.structures.chains import chain_logs, chain_sums
 from maxmargin.structures.chains.chain_problem import have_best_paths, nodes_and_pairs, precise_nodes_and_pairs
+from maxmargin.structures.chains.pruned_steps import Pruning, new_pruning
 from maxmargin.structures.labelled_edges import edge_rows, have_labelled_edges, nodes_and_tables, norm_buffers
 from maxmargin.supervision.label_supervision import LabelSupervision
 
@@ -50,6 +51,7 @@ class EdgeChainWork(NamedTuple):
     table: np.ndarray  # (L, W) of Viterbi
     forward: np.ndarray  # (T, W) of Viterbi
     arrivals: np.ndarray  # (T, W) of Viterbi
+    pruning: Pruning  # as that of other chains; not looked at
     sums: chain_sums.SumTables  # in float64, as potentials and mean parts are there
     theta: np.ndarray
     mu: np.ndarray
@@ -100,6 +102,7 @@ def edge_chain_workspace(problem, n_best):
         table=aligned((n_labels, width), dtype),
         forward=aligned((longest, width), dtype),
         arrivals=aligned((longest, width), dtype),
+        pruning=new_pruning(0, dtype),
         sums=chain_sums.new_tables(longest, n_labels, np.float64),
         theta=aligned((n_parts,), np.float64),
         mu=aligned((n_parts,), np.float64),

@@ -18,8 +18,9 @@ from maxmargin.execution.threads import aligned
 from maxmargin.features import norm_buffer, score_rows, spread_rows, squared_norm_rows
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.chains import chain_dp, sparse_paths, sparse_sums
+from maxmargin.structures.chains import sparse_paths, sparse_sums
 from maxmargin.structures.chains.chain_problem import ChainProblem, add_end_penalties
+from maxmargin.structures.chains.pruned_steps import highest_of
 from maxmargin.structures.chains.sparse_transitions import Transitions, sort_scores
 from maxmargin.structures.delegated import delegate
 from maxmargin.structures.k_best import k_best
@@ -201,7 +202,7 @@ def max_sparse_chain(problem, i, theta, y, work):
 def topk_sparse_chain(problem, i, theta, outputs, values, level, work):
     nodes, _, lacking = find_paths(problem, i, theta, work)
     length, n_labels = nodes.shape
-    best = lacking + chain_dp.highest_of(work.forward, length - 1, n_labels)
+    best = lacking + highest_of(work.forward, length - 1, n_labels)
     paths = sparse_paths.SparsePaths(n_labels, work.sorted_scores, problem.transitions, work.forward, work.arrivals)
     count = k_best(paths, length, best, outputs, values, level, work.branches)
     generics.rank(problem, i, theta, outputs, values, count)

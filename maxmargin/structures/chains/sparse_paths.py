@@ -14,7 +14,8 @@ from maxmargin.arrays.lanes import copy_row
 from maxmargin.arrays.vectors import first_best
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
-from maxmargin.structures.chains.chain_dp import exact, highest_of, join_rows, less, subtract_highest, take_label
+from maxmargin.structures.chains.chain_dp import exact, join_rows, less, subtract_highest, take_label
+from maxmargin.structures.chains.pruned_steps import highest_of
 from maxmargin.structures.chains.sparse_transitions import Transitions
 from maxmargin.structures.k_best import branch_off, offer, take
 
