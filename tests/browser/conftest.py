@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -31,3 +32,19 @@ def browser(chromium):
     chromium.get_log("browser")
     yield chromium
     assert chromium.get_log("browser") == []
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The script of axe-core, from the folder AXE_CORE or from npm."""
+    folder = os.environ.get("AXE_CORE")
+    if folder is None:
+        if shutil.which("npm") is None:
+            pytest.skip("there is no npm to get axe-core by")
+        folder = tmp_path_factory.mktemp("axe")
+        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, "axe-core@4"]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("axe-core cannot be installed from npm")
+        folder = folder / "node_modules" / "axe-core"
+    with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as file:
+        return file.read()

@@ -1,10 +1,5 @@
 """The page of a tagger as people use it: with a mouse, with keys alone, on data that means no good."""
 
-import json
-import os
-import shutil
-import subprocess
-
 import pytest
 
 from maxmargin import ChainCRF, ChainSVM, Tagger, regularization_path
@@ -13,6 +8,7 @@ from maxmargin.report import tagged_sentences
 from maxmargin.text import AnnotatedText, TextEntity
 from maxmargin.text.standoff.text_page import show_texts
 from tests import sentences
+from tests.browser.driving import assert_accessible, choose, find, text_of
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="Selenium is not there: pip install selenium")
 Keys = webdriver.Keys
@@ -40,24 +36,6 @@ def page(taggers, tmp_path_factory):
 def opened(browser, page):
     browser.get(page.as_uri())
     return browser
-
-
-def find(browser, what):
-    return browser.find_elements("css selector", what)
-
-
-def text_of(browser, what):
-    (found,) = find(browser, what)
-    return found.text
-
-
-def choose(browser, what, value):
-    (found,) = find(browser, what)
-    browser.execute_script(
-        "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input', {bubbles: true}))",
-        found,
-        value,
-    )
 
 
 def test_verdict(opened, taggers):
@@ -207,34 +185,6 @@ def test_entities_of_texts(browser, tmp_path):
     choose(browser, "#least", "0.5")
     assert text_of(browser, "#left") == "0.50: 1 of 2 entities"
     assert "LOC" not in text_of(browser, ".prose")
-
-
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory):
-    """The script of axe-core, from the folder AXE_CORE or from npm."""
-    folder = os.environ.get("AXE_CORE")
-    if folder is None:
-        if shutil.which("npm") is None:
-            pytest.skip("there is no npm to get axe-core by")
-        folder = tmp_path_factory.mktemp("axe")
-        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder, "axe-core@4"]
-        if subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("axe-core cannot be installed from npm")
-        folder = folder / "node_modules" / "axe-core"
-    with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as file:
-        return file.read()
-
-
-def assert_accessible(browser, axe, theme, width):
-    media = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.execute_script(axe)
-    found = browser.execute_async_script("axe.run().then(arguments[0])")
-    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
-    assert not serious, json.dumps(serious, indent=1)[:4000]
-    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
