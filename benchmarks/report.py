@@ -1,0 +1,47 @@
+"""The page of a tagger of CoNLL-2000: its size, and CPU time beyond that of predictions; several rounds.
+
+``python -m benchmarks.report`` trains the tagger with its defaults on ``--sentences N``, all by default, and makes the
+page of its test sentences. Predictions are those that the page needs: tags, probabilities, best readings, entities.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+MOST_MEGABYTES, MOST_SECONDS = 5.0, 10.0  # the bars
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sentences", type=int, help="to train on; all by default")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    from maxmargin import Tagger
+    from maxmargin.datasets import load_conll2000
+
+    data = load_conll2000()
+    n, X, y = options.sentences, data.X_test, data.y_test
+    tagger = Tagger().fit(data.X_train[:n], data.y_train[:n])
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "fit.html"
+        tagger.report(page, X, y)  # which compiles
+        for _ in range(options.rounds):
+            begin = time.process_time()
+            tagger.predict(X)
+            tagger.predict_marginals(X)
+            tagger.predict_topk(X, 3)
+            tagger.predict_entities(X)
+            middle = time.process_time()
+            tagger.report(page, X, y)
+            predictions, whole = middle - begin, time.process_time() - middle
+            size, beyond = page.stat().st_size / 1e6, whole - predictions
+            print(f"{size:.2f} MB; {whole:.1f} CPU s, of which predictions {predictions:.1f}, the rest {beyond:.1f}")
+    is_within = size <= MOST_MEGABYTES and beyond <= MOST_SECONDS
+    print(f"within {MOST_MEGABYTES:g} MB and {MOST_SECONDS:g} s: {'yes' if is_within else 'no'}")
+
+
+if __name__ == "__main__":
+    main()
