@@ -156,6 +156,12 @@ def test_arcs(projective, n_labels, interpreted_loops):
     one[0][(range(3), *(y[0, :3].T if n_labels else [y[0, :3]]))] = True
     for loss in ("log", "hinge"):
         assert torch.allclose(partial_loss(potentials, one, loss), structured_loss(potentials, y, loss))
+    circle = allowed.clone()
+    circle[0, :2] = False
+    circle[0, 0, 2] = circle[0, 1, 1] = True
+    for loss in ("log", "hinge"):
+        with pytest.raises(ValueError, match="Batch entry 0 has no possible output"):
+            partial_loss(potentials, circle, loss)
     with pytest.raises(ValueError, match="allowed leaves no head at position 1 of batch entry 0"):
         partial_loss(potentials, allowed & (torch.arange(4) != 1).view(1, 4, 1, *[1] * len(more)))
 
