@@ -33,7 +33,7 @@ BANDWIDTH = 1.25e9  # bytes a second: a network of 10 Gbit/s, the one constant t
 
 def run(rounds: int, json: Path | None) -> None:
     is_trial = rounds == 1
-    size, repeats, kills = ("small", 40, 3) if is_trial else ("large", 36, 20)
+    size, repeats, kills = ("small", 40, 3) if is_trial else ("large", 56, 20)
     from maxmargin.execution.dask_tasks import connect
 
     X, y, *_ = load_ocr("small")
