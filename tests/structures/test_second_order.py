@@ -40,6 +40,20 @@ def test_random_chains(seed, lengths, n_labels, k, integer, density, observed):
         check_structure(problem, all_labellings(base, allowed), random_state=seed, k=k)
 
 
+def test_expected_counts_are_derivatives(interpreted_loops):
+    """Of sequences longer than a tile, and of labels with more contexts than there are numbers in a vector."""
+    rng = np.random.default_rng(4)
+    problem = with_trigrams(random_chains(rng, [20, 35], 10), rng)
+    w = 0.5 * rng.normal(size=new_weights(problem).size)
+    n = 10**2 + len(problem.contexts.after)  # weights of transitions and of trigrams, which are the last ones
+    step = np.append(np.zeros(w.size - n), 1e-4 * rng.normal(size=n))
+    means, _ = inference.marginals(problem, w)
+    (_, above), (_, below) = (inference.marginals(problem, w + sign * step) for sign in (1, -1))
+    for i in range(2):
+        counts = means.values[means.starts[i + 1] - n : means.starts[i + 1]]
+        np.testing.assert_allclose(above[i] - below[i], 2 * counts @ step[-n:], rtol=1e-5)
+
+
 def test_with_weights_of_first_order_it_is_the_chain(interpreted_loops):
     rng = np.random.default_rng(1)
     base = random_chains(rng, [1, 2, 5, 130], 3)

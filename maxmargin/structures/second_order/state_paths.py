@@ -39,7 +39,7 @@ def new_state_tables(length: int, contexts: Contexts, dtype: DTypeLike) -> State
     """Tables for labellings of that length."""
     n_labels = len(contexts.number)
     width = padded(n_labels)
-    n_states = width + padded(len(contexts.label))
+    n_states = width + padded(len(contexts.label) + LANES - 1)  # so that a vector may begin at each of them
     bypass = np.zeros((n_labels, width))
     bypass[:, :n_labels][contexts.number != ALONE] = IMPOSSIBLE
     tables = StateTables(

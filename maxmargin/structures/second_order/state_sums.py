@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.lanes import (
+    BLOCK,
     LANES,
     at,
+    columns_of_block,
     copy_row,
     fetch,
     fma,
@@ -43,6 +45,8 @@ from maxmargin.structures.chains.chain_sums import (
 from maxmargin.structures.second_order.contexts import ALONE, Contexts, count_states, find_state
 from maxmargin.structures.second_order.state_paths import StateTables, new_state_tables
 
+TILE = 16  # positions whose transitions are counted at once
+
 
 class StateSums(NamedTuple):
     """What sums work in; S = W + K states, in full vectors."""
@@ -55,6 +59,8 @@ class StateSums(NamedTuple):
     gains: np.ndarray  # (T, W) exp(nodes - their maximum)
     factors: np.ndarray  # (S, W) exp(scores - their maximum)
     counts: np.ndarray  # (S, W) expected transitions from each state to each label
+    transposed: np.ndarray  # (W, S) the transpose of the factors
+    onward: np.ndarray  # (TILE L, W) shares of what comes from positions of a tile on, by that label and the one before
     passes: np.ndarray  # (L, W) 1 for two labels that are no context, else 0
     shares: np.ndarray  # (1, S) probabilities of the states of one position
 
@@ -77,6 +83,8 @@ def new_state_sums(length: int, contexts: Contexts, dtype: DTypeLike) -> StateSu
         gains=aligned((length, width), dtype),
         factors=aligned(states.scores.shape, dtype),
         counts=aligned(states.scores.shape, dtype),
+        transposed=aligned((width, states.forward.shape[1]), dtype),
+        onward=aligned((min(length, TILE) * n_labels, width), dtype),
         passes=passes,
         shares=aligned((1, len(states.scores)), dtype),
     )
@@ -118,6 +126,9 @@ def exponentiate_scores(pairs, trigrams, contexts, tables):
         k = contexts.context[q]
         c = contexts.after[q]
         factors[width + k, c] = table[contexts.label[k], c] * tables.ratios[0, q]
+    for k in range(contexts.label.size):
+        for c in range(n_labels):
+            tables.transposed[c, width + k] = at(factors, width + k, c)
 
 
 @helper
@@ -154,7 +165,7 @@ def forward_shares(nodes, contexts, tables):
         else:
             step_forward(n_labels, contexts, t, tables)
             for k in range(n_contexts):
-                forward[t, width + k] = tables.states.steps[contexts.before[k], contexts.label[k]]
+                forward[t, width + k] = at(tables.states.steps, contexts.before[k], contexts.label[k])
         sums = splat(number(0))
         for s in range(0, n_states, LANES):
             sums = plus(sums, fetch(forward, t, s))
@@ -181,11 +192,23 @@ def step_forward(n_labels, contexts, t, tables):
     gains, factors, passes = tables.gains, tables.factors, tables.passes
     width = gains.shape[1]
     for b in range(n_labels):
-        for c in range(0, width, LANES):
-            sums = times(at(forward, t - 1, b), fetch(factors, b, c))
+        for begin in range(0, width, BLOCK):
+            c0, c1, c2, c3 = columns_of_block(begin, width)
+            share = at(forward, t - 1, b)
+            sums0 = times(share, fetch(factors, b, c0))
+            sums1 = times(share, fetch(factors, b, c1))
+            sums2 = times(share, fetch(factors, b, c2))
+            sums3 = times(share, fetch(factors, b, c3))
             for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
-                sums = fma(at(forward, t - 1, s), fetch(factors, s, c), sums)
-            store(steps, b, c, times(fetch(gains, t, c), sums))
+                share = at(forward, t - 1, s)
+                sums0 = fma(share, fetch(factors, s, c0), sums0)
+                sums1 = fma(share, fetch(factors, s, c1), sums1)
+                sums2 = fma(share, fetch(factors, s, c2), sums2)
+                sums3 = fma(share, fetch(factors, s, c3), sums3)
+            store(steps, b, c0, times(fetch(gains, t, c0), sums0))
+            store(steps, b, c1, times(fetch(gains, t, c1), sums1))
+            store(steps, b, c2, times(fetch(gains, t, c2), sums2))
+            store(steps, b, c3, times(fetch(gains, t, c3), sums3))
     for c in range(0, width, LANES):
         sums = times(fetch(passes, 0, c), fetch(steps, 0, c))
         for b in range(1, n_labels):
@@ -208,37 +231,89 @@ def backward_shares(contexts, means, tables):
             restore_total(forward, backward, t)
         fill_means(contexts, forward, backward, t, counts.shape[1], means)
         if t > 0:
-            step_back(n_labels, contexts, t, tables)
+            step_back(n_labels, contexts, t, (t - 1) % TILE * n_labels, tables)
+            if (t - 1) % TILE == 0:
+                count_tile(n_labels, contexts, t, min(t + TILE, length), tables)
     for s in range(counts.shape[0]):
         for c in range(0, counts.shape[1], LANES):
             store(counts, s, c, times(fetch(tables.factors, s, c), fetch(counts, s, c)))
 
 
 @helper
-def step_back(n_labels, contexts, t, tables):
-    """Fill backward[t - 1], and add the transitions between t - 1 and t to the counts, but for their factors."""
-    steps, forward, backward = tables.states.steps, tables.states.forward, tables.states.arrivals
-    gains, factors, counts = tables.gains, tables.factors, tables.counts
+def step_back(n_labels, contexts, t, row, tables):
+    """Fill backward[t - 1], and the rows of `onward` from that one on, one for each label at t - 1."""
+    backward, gains, factors, onward = tables.states.arrivals, tables.gains, tables.factors, tables.onward
+    transposed = tables.transposed
     width = gains.shape[1]
     zero = splat(gains.dtype.type(0))
     for s in range(width, backward.shape[1], LANES):
         store(backward, t - 1, s, zero)
     for c in range(0, width, LANES):
-        onward = times(fetch(gains, t, c), fetch(backward, t, c))
+        alone = times(fetch(gains, t, c), fetch(backward, t, c))
         for b in range(n_labels):
-            store(steps, b, c, onward)
+            store(onward, row + b, c, alone)
     for k in range(contexts.label.size):
         c = contexts.label[k]
-        steps[contexts.before[k], c] = gains[t, c] * backward[t, width + k]
+        onward[row + contexts.before[k], c] = at(gains, t, c) * at(backward, t, width + k)
     for b in range(n_labels):
-        for j in range(count_states(contexts, b)):
-            s = find_state(contexts, b, j, width)
-            sums = zero
-            for c in range(0, width, LANES):
-                onward = fetch(steps, b, c)
-                sums = fma(fetch(factors, s, c), onward, sums)
-                store(counts, s, c, fma(at(forward, t - 1, s), onward, fetch(counts, s, c)))
-            backward[t - 1, s] = total(sums)
+        sums = zero
+        for c in range(0, width, LANES):
+            sums = fma(fetch(factors, b, c), fetch(onward, row + b, c), sums)
+        backward[t - 1, b] = total(sums)
+        for s in range(width + contexts.starts[b], width + contexts.starts[b + 1], LANES):
+            sums0 = sums1 = sums2 = sums3 = zero  # four at a time, as each waits for its last addition
+            for c in range(0, n_labels, 4):
+                sums0 = fma(at(onward, row + b, c), fetch(transposed, c, s), sums0)
+                sums1 = fma(at(onward, row + b, c + 1), fetch(transposed, c + 1, s), sums1)
+                sums2 = fma(at(onward, row + b, c + 2), fetch(transposed, c + 2, s), sums2)
+                sums3 = fma(at(onward, row + b, c + 3), fetch(transposed, c + 3, s), sums3)
+            store(backward, t - 1, s, plus(plus(sums0, sums1), plus(sums2, sums3)))  # what is beyond them comes next
+
+
+@helper
+def count_tile(n_labels, contexts, begin, end, tables):
+    """Add the transitions into the positions from begin to end, whose rows of `onward` are filled, to the counts."""
+    forward, counts, onward = tables.states.forward, tables.counts, tables.onward
+    width = counts.shape[1]
+    for b in range(n_labels):
+        n_states = count_states(contexts, b)
+        for j in range(0, n_states, 2):  # two states and four vectors in registers, as in `count_transitions`
+            r = find_state(contexts, b, j, width)
+            s = find_state(contexts, b, min(j + 1, n_states - 1), width)
+            for first in range(0, width, BLOCK):
+                c0, c1, c2, c3 = columns_of_block(first, width)
+                r0 = fetch(counts, r, c0)
+                r1 = fetch(counts, r, c1)
+                r2 = fetch(counts, r, c2)
+                r3 = fetch(counts, r, c3)
+                s0 = fetch(counts, s, c0)
+                s1 = fetch(counts, s, c1)
+                s2 = fetch(counts, s, c2)
+                s3 = fetch(counts, s, c3)
+                for t in range(begin, end):
+                    row = (t - begin) * n_labels + b
+                    x0 = fetch(onward, row, c0)
+                    x1 = fetch(onward, row, c1)
+                    x2 = fetch(onward, row, c2)
+                    x3 = fetch(onward, row, c3)
+                    share = at(forward, t - 1, r)
+                    r0 = fma(share, x0, r0)
+                    r1 = fma(share, x1, r1)
+                    r2 = fma(share, x2, r2)
+                    r3 = fma(share, x3, r3)
+                    share = at(forward, t - 1, s)
+                    s0 = fma(share, x0, s0)
+                    s1 = fma(share, x1, s1)
+                    s2 = fma(share, x2, s2)
+                    s3 = fma(share, x3, s3)
+                store(counts, r, c0, r0)
+                store(counts, r, c1, r1)
+                store(counts, r, c2, r2)
+                store(counts, r, c3, r3)
+                store(counts, s, c0, s0)
+                store(counts, s, c1, s1)
+                store(counts, s, c2, s2)
+                store(counts, s, c3, s3)
 
 
 @helper
@@ -247,7 +322,7 @@ def fill_means(contexts, forward, backward, t, width, means):
     for b in range(means.shape[1]):
         share = forward[t, b] * backward[t, b]
         for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
-            share += forward[t, s] * backward[t, s]
+            share += at(forward, t, s) * at(backward, t, s)
         means[t, b] = share
 
 
@@ -261,6 +336,6 @@ def write_counts(contexts, tables, pairs, trigrams):
         copy_row(counts, b, pairs, b, n_labels)
     for k in range(contexts.label.size):
         for c in range(n_labels):
-            pairs[contexts.label[k], c] += counts[width + k, c]
+            pairs[contexts.label[k], c] += at(counts, width + k, c)
     for q in range(contexts.after.size):
-        trigrams[q] = counts[width + contexts.context[q], contexts.after[q]]
+        trigrams[q] = at(counts, width + contexts.context[q], contexts.after[q])
