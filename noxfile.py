@@ -61,8 +61,8 @@ def arrow(session: nox.Session) -> None:
 @nox.session
 def resources(session: nox.Session) -> None:
     """The tests that need packages with classes of words and lists of names, or that use python-crfsuite."""
-    session.install(".[test,classes,names]", "usaddress", "nltk", "gruut")
-    tests = ["tests/text/test_installed.py", "tests/pycrfsuite/test_users.py"]
+    session.install(".[test,classes,names]", "usaddress", "nltk", "gruut", "nervaluate")
+    tests = ["tests/text/test_installed.py", "tests/pycrfsuite/test_users.py", "tests/metrics/test_matches.py"]
     session.run("pytest", "-n0", *(session.posargs or tests))
 
 
