@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.markup import Markup, table, tag
 from maxmargin.drawings.arc_drawings import Arc, Column, draw_diagram
 from maxmargin.drawings.outcomes import LONGEST, Drawing, Outcome, colour_of, lead_to, shorten, show_input, words_of
+from maxmargin.metrics.calibration import reliability
 from maxmargin.metrics.labels import confusion
 from maxmargin.problem import exp_oracle
 from maxmargin.runtime.dispatch import supports
@@ -92,6 +94,29 @@ def tell_confusions(examples: Sequence[Outcome]) -> list[Markup]:
     return [said, table(titles, rows, class_="numbers confusion")]
 
 
+def tell_labels(examples: Sequence[Outcome]) -> list[Markup]:
+    """The same, and how far the probabilities of labels can be believed, where there are any."""
+    sure = [one for one in examples if one.known is not None]
+    true, marginals = [as_labels(one.true) for one in sure], [one.known for one in sure]
+    classes = sure[0].model.classes_.tolist() if sure else []
+    return [*tell_confusions(examples), *draw_calibration(true, marginals, classes)]
+
+
+def draw_calibration(y: Sequence[Sequence[Any]], marginals: Sequence[np.ndarray], classes: list[Any]) -> list[Markup]:
+    """The share of right labels by their probability, of examples with known labels; nothing, if there are none."""
+    rows = [
+        (labels, p) for labels, p in zip(y, marginals, strict=True) if len(labels) and {*classes}.issuperset(labels)
+    ]
+    if not rows:
+        return []
+    found = reliability([labels for labels, _ in rows], [p for _, p in rows], classes)
+    curves = [
+        Curve("as it should be", np.array([0, 1]), np.array([0, 1]), "c3"),
+        Curve("share of right labels", found.confidence, found.accuracy, "c0"),
+    ]
+    return [draw_curves(curves, "probability of the predicted label", "share", name="Calibration of labels")]
+
+
 def list_confusions(labels: Sequence[object], counts: np.ndarray) -> Markup:
     """The most frequent confusions, where there are too many labels for a table."""
     wrong = np.where(np.eye(len(labels), dtype=bool), 0, counts)
@@ -131,6 +156,6 @@ def as_labels(output: object) -> list[Any]:
 
 ABOVE = "True labels stand above, predicted ones below."
 BELOW = "Below each node is its true label, then a wrong one."
-LABELS = Drawing(draw_labels, tell_confusions, ask_marginals, as_labels, confusions_of, ABOVE)
+LABELS = Drawing(draw_labels, tell_labels, ask_marginals, as_labels, confusions_of, ABOVE)
 TREES = Drawing(draw_labelled_tree, tell_confusions, None, as_labels, confusions_of, BELOW)
 CLASSES = Drawing(draw_class, tell_confusions, None, as_labels, confusions_of, ABOVE)

@@ -12,9 +12,9 @@ from maxmargin.display.figures import Curve, draw_curves, draw_table
 from maxmargin.display.fit_summary import show_curve, tell_verdict
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.page import Section, make_page
+from maxmargin.drawings.label_drawings import draw_calibration
 from maxmargin.inspection import strongest_by_label
 from maxmargin.metrics import bootstrap, compare_taggings, entity_report, token_accuracy
-from maxmargin.metrics.calibration import reliability
 from maxmargin.metrics.entity_curves import EntityCurve, entity_curve
 from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
 from maxmargin.report.tagged_sentences import (
@@ -223,23 +223,12 @@ def strongest_by_tag(tagger: ReportedTagger) -> list[list[object]]:
 
 def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, object]) -> Section:
     """How far probabilities can be believed, and what a threshold of those of entities does."""
-    known = {*tagged.classes}
-    rows = [(y, p) for y, p in zip(tagged.y, tagged.marginals, strict=True) if len(y) and known.issuperset(y)]
-    parts = []
-    if rows:
-        found = reliability([y for y, _ in rows], [p for _, p in rows], tagged.classes)
-        curves = [
-            Curve("as it should be", np.array([0, 1]), np.array([0, 1]), "c3"),
-            Curve("share of right tags", found.confidence, found.accuracy, "c0"),
-        ]
-        parts += [
-            tag("h3", "Calibration"),
-            draw_curves(curves, "probability of the predicted tag", "share", name="Calibration of tags"),
-        ]
+    drawn = draw_calibration(tagged.y, tagged.marginals, tagged.classes)
+    parts = [tag("h3", "Calibration"), *drawn] if drawn else []
     if tagger.scheme_ is not None:
         curve = entity_curve(tagged.y, tagger.predict_entities(tagged.X))
         data["curve"] = [shares_at(curve, step / N_STEPS) for step in range(N_STEPS + 1)]
-        drawn = [
+        curves = [
             Curve("precision", curve.thresholds, curve.precision, "c0"),
             Curve("recall", curve.thresholds, curve.recall, "c1"),
         ]
@@ -255,7 +244,7 @@ def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, o
         )
         parts += [
             tag("h3", "Precision and coverage of entities"),
-            draw_curves(drawn, "least probability", "share", name="Precision and recall by threshold"),
+            draw_curves(curves, "least probability", "share", name="Precision and recall by threshold"),
             slider,
         ]
     return Section("probabilities", "Probabilities", join(parts))

@@ -83,6 +83,9 @@ def test_labels(tmp_path):
     values = [float(given["value"]) for tag, given in elements.tags if tag == "progress"]
     expected = [marginals[i][t, classes.index(predicted[i][t])] for i, t in shown]
     assert np.allclose(values, expected, atol=6e-4)
+    assert 'aria-label="Calibration of labels"' in text
+    svm, _ = report(ChainSVM(random_state=0).fit(X, y), tmp_path, X, y)
+    assert "Calibration" not in svm  # which has no probabilities
 
 
 def test_trees_of_words(tmp_path):

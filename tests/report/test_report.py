@@ -198,7 +198,7 @@ def test_the_numbers_of_errors_of_others_and_of_probabilities_are_those_of_the_m
     calibration = reliability(tags, tagger.predict_marginals(test), tagger.classes_)
     is_known = np.isfinite(calibration.accuracy)
     points = calibration.confidence[is_known], calibration.accuracy[is_known]
-    assert_drawn(lines_of(text, "Calibration of tags"), [([0, 1], [0, 1]), points])
+    assert_drawn(lines_of(text, "Calibration of labels"), [([0, 1], [0, 1]), points])
     health = check_data({"train": (X[:12], Y[:12]), "test": (test, tags)})
     rows = [row[1:4] for row in found.rows if row and row[0] in ("error", "warning", "note")]
     assert rows == [[one.part, f"{one.n:,}", one.what] for one in health.findings]
