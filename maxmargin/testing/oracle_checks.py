@@ -199,8 +199,11 @@ class CheckedExample:
             self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
             self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
 
-    def check_transitions(self, outputs: list[np.ndarray], n_labels: int) -> None:
-        """Probabilities of all pairs of labels at each two neighbours, where outputs are rows of labels."""
+    def check_transitions(self, outputs: list[np.ndarray]) -> None:
+        """Probabilities of all pairs of labels at each two neighbours; `max_marginals` are of labels of positions."""
+        best = np.full(self.n_parts, np.nan)
+        self.call(generics.max_marginals, self.i, self.theta, best, self.work)
+        n_labels = int((~np.isnan(best)).sum()) // max(self.size, 1)  # of which outputs may have fewer
         pairs = np.arange(n_labels**2, dtype=np.int32)
         found = np.full(max(self.size - 1, 0) * pairs.size, np.nan)
         self.call(generics.transition_marginals, self.i, self.theta, pairs, found, self.work)

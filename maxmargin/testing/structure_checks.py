@@ -126,10 +126,9 @@ def check_structure(
 def _check_transitions(
     call: Caller, outputs: list[list[np.ndarray]], w: np.ndarray, work: object, rng: np.random.Generator
 ) -> None:
-    n_labels = 1 + max(int(y.max(initial=0)) for known in outputs for y in known)
     for weights in (w, rng.normal(size=w.size).astype(w.dtype)):
         for i, known in enumerate(outputs):
-            CheckedExample(call, i, weights, work, rng, 1, {}).check_transitions(known, n_labels)
+            CheckedExample(call, i, weights, work, rng, 1, {}).check_transitions(known)
 
 
 def _check_prepare(problem: AnyProblem, w: np.ndarray) -> None:
