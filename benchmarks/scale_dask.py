@@ -162,7 +162,7 @@ def kill_workers(client: Any, X: list, y: list, n_kills: int) -> tuple[int, int,
     undisturbed = make_model(LBFGS(), 1e-4).fit(X, y, client=client).certificate_
     seconds, rng, n_ended, n_equal = time.perf_counter() - began, random.Random(0), 0, 0
     for _ in range(n_kills):
-        client.wait_for_workers(2)
+        wait_for_both(client)
         victim = rng.choice(list(client.run(os.getpid).values()))
         killer = threading.Timer(rng.uniform(0, seconds), kill, (victim,))
         killer.start()
@@ -171,6 +171,16 @@ def kill_workers(client: Any, X: list, y: list, n_kills: int) -> tuple[int, int,
         n_ended += 1
         n_equal += (found.primal, found.dual) == (undisturbed.primal, undisturbed.dual)
     return n_kills, n_ended, n_equal
+
+
+def wait_for_both(client: Any) -> None:
+    """Wait for two workers; Dask gives one up that dies while it starts, so that another is asked for."""
+    try:
+        client.wait_for_workers(2, timeout=20)
+    except TimeoutError:
+        client.cluster.scale(1)
+        client.cluster.scale(2)
+        client.wait_for_workers(2, timeout=60)
 
 
 def end_early(client: Any, X: list, y: list) -> dict[str, bool]:
