@@ -30,15 +30,18 @@ def observe(words: np.ndarray, k: int) -> int:
 
 
 def give_way(address: int) -> None:
-    """Sleep for as short a time as there is, by the function at the `address_to_sleep`, so that others can run."""
+    """Let other threads run on this core, if any wait for one, by the function at the `address_to_yield`.
+
+    To sleep, even for a microsecond, takes fifty: as long as two rounds of steps.
+    """
 
 
 @functools.cache
-def address_to_sleep() -> int:
-    """Where the system has its function that takes a number of time units to sleep, 1 at least; 0 if it has none."""
+def address_to_yield() -> int:
+    """Where the system has its function that lets other threads run; 0 if it has none."""
     try:
         library = ctypes.windll.kernel32 if os.name == "nt" else ctypes.CDLL(None)  # type: ignore[attr-defined]
-        function = library.Sleep if os.name == "nt" else library.usleep
+        function = library.SwitchToThread if os.name == "nt" else library.sched_yield
     except (AttributeError, OSError):
         return 0
     return ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -80,6 +83,6 @@ def _observe(context, builder, sig, args):
 @lower_builtin(give_way, types.Integer)
 def _give_way(context, builder, sig, args):
     with builder.if_then(builder.icmp_unsigned("!=", args[0], _WORD(0))):
-        number = ir.IntType(32)
-        builder.call(builder.inttoptr(args[0], ir.FunctionType(number, [number]).as_pointer()), [number(1)])
+        function = ir.FunctionType(ir.IntType(32), [])
+        builder.call(builder.inttoptr(args[0], function.as_pointer()), [])
     return context.get_dummy_value()

@@ -24,13 +24,12 @@ from functools import partial
 
 import numpy as np
 
-from maxmargin.arrays.atomics import address_to_sleep
+from maxmargin.arrays.atomics import address_to_yield
 from maxmargin.execution.meeting import ABANDONED, IS_NOTED, LINE, Log, Meeting, Seat
 from maxmargin.execution.runner import Runner
 from maxmargin.execution.threads import CACHE_LINE, Ranges, aligned, count_cores
 from maxmargin.runtime.modes import is_enough
 
-STEPS_OF_ROUND = 32  # of all ranges: few, so that sigma can be small
 LEAST_WORK = 2**16  # parts of all examples of a range: with fewer, threads take longer to begin than to end
 ALL = 2**60  # rounds
 
@@ -57,14 +56,16 @@ class StepRounds:
         The examples.
     n_weights
         The number of weights.
+    n_steps
+        About how many steps all ranges together take in a round: few, so that sigma can be small.
     """
 
-    def __init__(self, runner: Runner, n_weights: int) -> None:
+    def __init__(self, runner: Runner, n_weights: int, n_steps: int) -> None:
         n = count_ranges(runner)
         self.ranges = runner.ranges if len(runner.ranges) == n else Ranges(runner.part_sizes, n)
         self.scratches = runner.scratches
         self.n_weights = n_weights
-        self.budget = int(np.ceil(STEPS_OF_ROUND / n * runner.part_sizes.mean()))
+        self.budget = int(np.ceil(n_steps / n * runner.part_sizes.mean()))
         self.per_pass = int(np.ceil(runner.part_sizes.sum() / (n * self.budget)))
         self.every = -(-n_weights // self.budget)
         per_line = CACHE_LINE // runner.dtype.itemsize
@@ -79,7 +80,7 @@ class StepRounds:
             counts=aligned((2, n, LINE), np.int64),
             pace=aligned((n, LINE), np.float64),
             words=aligned((n * LINE,), np.int64),
-            way=address_to_sleep(),
+            way=address_to_yield(),
         )
 
     def _new_logs(self, runner: Runner, n: int) -> Log:

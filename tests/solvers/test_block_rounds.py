@@ -14,6 +14,7 @@ from maxmargin.execution.step_rounds import StepRounds, count_ranges
 from maxmargin.losses import NAMED
 from maxmargin.runtime.dispatch import loop
 from maxmargin.solvers import BCFW, LBFGS, ExponentiatedGradient
+from maxmargin.solvers.block_coordinate import block_rounds
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.testing import toy_chains
 from maxmargin.trace import Status
@@ -76,7 +77,7 @@ def test_ranges_reach_the_optimum_of_one(solver, n_jobs, problem, optimum):
 
 @pytest.mark.parametrize("steps_of_round", [1, 32])  # of which ranges take each other's, or tell all changes
 def test_bounds_and_weights_of_examples(problem, monkeypatch, steps_of_round):
-    monkeypatch.setattr(step_rounds, "STEPS_OF_ROUND", steps_of_round)
+    monkeypatch.setattr(block_rounds, "STEPS_OF_ROUND", steps_of_round)
     weight, lower, upper = np.array([0.0, 2.0, 1.0, 0.0, 0.5, 1.0]), np.full(21, -np.inf), np.full(21, 0.4)
     lower[12:] = 0.0
     optimum = naive.solve(blocks_of(problem), 1.0, weight, lower=lower, upper=upper)[1]
@@ -135,7 +136,7 @@ def test_limits_and_interrupts_end_a_pass(problem):
 
 def test_who_fails_lets_nobody_wait(problem):
     runner = Runner(problem, n_jobs=2)
-    meetings = StepRounds(runner, 21)
+    meetings = StepRounds(runner, 21, 32)
 
     def fail(seat, place):
         if seat.k:

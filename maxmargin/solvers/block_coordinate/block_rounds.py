@@ -21,6 +21,8 @@ from maxmargin.solvers.objective.bounds import confine, release
 if TYPE_CHECKING:
     from maxmargin.solvers.block_coordinate.block_state import BlockState
 
+STEPS_OF_ROUND = 32
+
 
 @loop
 def block_rounds(problem, point, rule, visits, seat, place, scratch):
@@ -75,7 +77,7 @@ class BlockRounds:
             self._share_out(sets, *sets.used)
 
     def _prepare(self) -> None:
-        self.rounds = StepRounds(self.run.objective.runner, self.run.w.size)
+        self.rounds = StepRounds(self.run.objective.runner, self.run.w.size, STEPS_OF_ROUND)
         self.gaps = RangeTrees(self.rounds.ranges.bounds)
         self.free = [self.run.objective.bounds.free.copy() for _ in self.rounds.ranges.bounds]
         self.counts = np.zeros((len(self.rounds), LINE), np.int64)

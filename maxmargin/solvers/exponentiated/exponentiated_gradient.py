@@ -50,6 +50,7 @@ SAMPLINGS = ("permutation", "gap")
 PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range
 MOST_KEPT = 2**23  # mean parts of all examples, 32 MB in float32: more are found again in every step
 FIRST_STEP = 0.5  # of the way to where the loss is attained
+STEPS_OF_ROUND = 16  # they take longer than those of the max oracle
 RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
 SHORTEST = 1e-12  # of the last step, tried before giving up
 
@@ -201,7 +202,7 @@ class SingleSteps:
         """What follows from the objective, and is no part of the state: how many ranges step at once, in what room."""
         objective, runner = self.objective, self.objective.runner
         n_ranges = count_ranges(runner) if objective.layout.is_explicit else 1
-        self.rounds = StepRounds(runner, objective.n_weights) if n_ranges > 1 else None
+        self.rounds = StepRounds(runner, objective.n_weights, STEPS_OF_ROUND) if n_ranges > 1 else None
         self.gaps = RangeTrees([] if self.rounds is None else self.rounds.ranges.bounds)
         self.rooms = [aligned((3, int(runner.part_sizes.max())), runner.dtype) for _ in range(n_ranges)]
 
