@@ -163,7 +163,7 @@ def kill_workers(client: Any, X: list, y: list, n_kills: int) -> tuple[int, int,
     seconds, rng, n_ended, n_equal = time.perf_counter() - began, random.Random(0), 0, 0
     for _ in range(n_kills):
         wait_for_both(client)
-        victim = rng.choice(list(client.run(os.getpid).values()))
+        victim = rng.choice([nanny.pid for nanny in client.cluster.workers.values() if nanny.pid])
         killer = threading.Timer(rng.uniform(0, seconds), kill, (victim,))
         killer.start()
         found = make_model(LBFGS(), 1e-4).fit(X, y, client=client).certificate_
