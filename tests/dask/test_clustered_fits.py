@@ -190,9 +190,17 @@ def test_documents_stay_whole(client):
     [({"tcp://a": None}, "The worker tcp://a has no maxmargin, but needs"), ({}, "a cluster with workers")],
 )
 def test_workers_without_the_library_and_clusters_without_workers(client, monkeypatch, versions, message):
-    monkeypatch.setattr(client, "run", lambda function: versions)
+    monkeypatch.setattr(client, "run", lambda function, on_error: versions)
     with pytest.raises(ValueError, match=message):
         ChainCRF().fit(X, TAGS, client=client)
+
+
+def test_a_worker_that_has_just_died_is_left_out(client, monkeypatch):
+    from maxmargin.estimators.foundation import clustered
+
+    answers = {"tcp://dead:1": OSError("closed"), "tcp://alive:1": clustered.__version__}
+    monkeypatch.setattr(client, "run", lambda function, on_error: answers)
+    assert clustered.check_client(client) is client
 
 
 def test_workers_of_another_version(client, monkeypatch):

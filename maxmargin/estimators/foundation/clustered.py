@@ -109,10 +109,14 @@ def check_client(client: object) -> Client:
             return None
         return version
 
-    versions = client.run(find_version)
+    versions = client.run(find_version, on_error="return")
     if not versions:
         raise ValueError("client must be that of a cluster with workers, but it has none.")
     for address, version in versions.items():
+        if isinstance(version, OSError):  # a worker that has just died
+            continue
+        if isinstance(version, Exception):
+            raise version
         if version != __version__:
             has = "no maxmargin" if version is None else f"maxmargin {version}"
             raise ValueError(f"The worker {address} has {has}, but needs maxmargin {__version__}, as this process has.")
