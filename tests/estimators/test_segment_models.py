@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from maxmargin import ChainCRF, SegmentCRF, SegmentSVM, load
+from tests.naive import segmentations
 
 pytestmark = pytest.mark.usefixtures("interpreted_loops")
 
@@ -41,6 +42,7 @@ def test_predictions_have_the_form_of_y():
     assert scores[0] > scores[1]
     assert tagged.classes_.tolist() == ["O", "a", "b"]
     assert tagged.predict([np.zeros((0, 3))])[0].shape == (0,)
+    assert tagged.predict_marginals([np.zeros((0, 3))])[0].shape == (0, 2, 3)
 
 
 def test_other_schemes_come_back():
@@ -61,6 +63,27 @@ def test_probabilities_of_segments_add_up():
             goes_on = sum(p for (s, e, name), p in found.items() if s < t < e and name == label)
             np.testing.assert_allclose(table[t, :, k], [begins, goes_on], atol=1e-12)
     assert found[1, 3, "b"] == 0  # longer than any such segment in y
+
+
+def test_posterior_decoding_has_the_most_right_rows_of_outputs_that_agree():
+    model = SegmentCRF(C=0.1).fit([*ROWS, ROWS[1]], [*SEGMENTS, [(0, 2, "a")]])
+    allowed = [None, None, [(0, 1, None), (1, 2, None)]]
+    for table, found, known in zip(
+        model.predict_marginals(ROWS, allowed=allowed),
+        model.predict_posterior(ROWS, allowed=allowed),
+        allowed,
+        strict=True,
+    ):
+        every = [*segmentations(len(table), [1, 1] if known else [2, 1])]
+        best = max(table.reshape(len(table), -1)[np.arange(len(table)), states].sum() for states in every)
+        starts = {start: "ab".index(label) for start, _, label in found}
+        states, label = [], 0
+        for t in range(len(table)):
+            label = starts.get(t, label)
+            states.append(label if t in starts else 2 + label)
+        assert table.reshape(len(table), -1)[np.arange(len(table)), states].sum() == pytest.approx(best)
+    tagged = SegmentSVM(C=10.0, random_state=0).fit(ROWS, TAGS)
+    assert [row.tolist() for row in tagged.predict_posterior([*ROWS, ROWS[0][:0]])] == [*TAGS, []]
 
 
 def test_features_of_segments_decide():

@@ -9,6 +9,7 @@ from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import add_output, exp_oracle, part_sizes, workspace
 from maxmargin.runtime import interpreted
+from maxmargin.structures.segments.expected_segments import best_expected_segments
 from maxmargin.structures.segments.segment_parts import list_segments
 from maxmargin.structures.segments.segment_problem import SegmentProblem
 from maxmargin.supervision.exclusions import nothing_excluded
@@ -111,3 +112,26 @@ def test_long_sequences_take_little_memory():
 
 def flatten_tables(tables):
     return [tables] if isinstance(tables, np.ndarray) else [part for table in tables for part in flatten_tables(table)]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_segmentations_with_the_most_right_rows_equal_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    longest = rng.integers(1, 4, size=3)
+    allowed = rng.random((3, 3)) < 0.8
+    marginals = rng.integers(0, 4, size=(4, 2, 3)) / 4  # some of 0, some alike
+    marginals[:, 0, 0], allowed[0, 0] = 0.25, True
+
+    def labels_follow(states):
+        labels = states[states < 3]
+        return allowed[labels[:-1], labels[1:]].all()
+
+    gains = {
+        tuple(states): marginals.reshape(4, 6)[np.arange(4), states]
+        for states in naive.segmentations(4, longest)
+        if labels_follow(states)
+    }
+    possible = {states: gain.sum() for states, gain in gains.items() if gain.all()}
+    found = best_expected_segments(marginals, longest, allowed)
+    assert possible[tuple(found)] == max(possible.values())
+    assert best_expected_segments(marginals[:0], longest, allowed).shape == (0,)

@@ -306,7 +306,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
     def arrange(self, problem: SegmentProblem, parts: Blocks) -> list[np.ndarray]:
         """(T, 2, L): where segments of each label begin, and where they go on."""
         tables = by_row(parts, problem.starts, problem.n_columns)
-        return [table[:, : 2 * len(self.classes)].reshape(len(table), 2, -1) for table in tables]
+        return [table[:, : 2 * len(self.classes)].reshape(len(table), 2, len(self.classes)) for table in tables]
 
     def check_seen(self, problem: SegmentProblem) -> None:
         states, starts, n_labels = problem.supervision.labels, problem.starts, len(self.classes)

@@ -30,6 +30,7 @@ from maxmargin.estimators.foundation.predictions import (
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
+from maxmargin.structures.segments.expected_segments import best_expected_segments
 from maxmargin.wording import quote
 
 LISTED = (
@@ -123,6 +124,34 @@ class SegmentModel(Names, EndIntercepts, StructuredModel):
             As those of `decision_function`; ``sum(axis=1)`` are the probabilities of labels.
         """
         return self._predict_marginals(self._problem(X, allowed, segment_features=segment_features))
+
+    @documents_prediction
+    def predict_posterior(self, X: object, *, segment_features: object = None, allowed: object = None) -> list[Any]:
+        """The outputs with the most rows that are right, as expected by the model, of those that are possible.
+
+        A row is right if its label is, and whether it begins a segment; `predict` returns the most probable output as a
+        whole.
+
+        Returns
+        -------
+        list of outputs like y
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import SegmentCRF
+        >>> X = [np.eye(3)[[0, 1, 2]], np.eye(3)[[2, 0]]]
+        >>> model = SegmentCRF(C=10.0).fit(X, [[(0, 2, "a"), (2, 3, "b")], [(0, 1, "b"), (1, 2, "a")]])
+        >>> model.predict_posterior(X[:1])
+        [[(0, 2, 'a'), (2, 3, 'b')]]
+        """
+        problem = self._problem(X, allowed, segment_features=segment_features)
+        encoder = find_encoder(self)
+        is_allowed = encoder.penalty == 0
+        return [
+            encoder.decode(problem, i, best_expected_segments(table, encoder.longest, is_allowed)[np.newaxis])[0]
+            for i, table in enumerate(self._predict_marginals(problem))
+        ]
 
     def segment_probabilities(
         self,
