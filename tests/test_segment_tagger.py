@@ -33,6 +33,10 @@ def test_tags_entities_and_probabilities(tagger, tmp_path):
     assert best[0] == TAGS[0]
     assert scores[0] > scores[1]
     assert tagger.predict(WORDS[:1], allowed=[[None, "O", None, None, None]])[0][1] == "O"
+    assert tagger.predict_posterior(WORDS) == TAGS
+    likelihoods = tagger.log_likelihood(WORDS, TAGS)
+    np.testing.assert_allclose(np.exp(likelihoods / [5, 2, 2]), tagger.confidence(WORDS))
+    assert tagger.log_likelihood(WORDS[:1], [[None, "I-PER", None, None, None]])[0] > likelihoods[0]
     assert ((tagger.confidence(WORDS) > 0) & (tagger.confidence(WORDS) < 1)).all()
     tagger.save(tmp_path / "tagger")
     again = load(tmp_path / "tagger")
@@ -47,8 +51,14 @@ def test_other_schemes_come_back():
     assert tagger.scheme_ == "IOBES"
     assert tagger.predict(WORDS) == tags
     assert {"E-PER", "S-LOC", "O"} < {*tagger.classes_.tolist()}
+    assert tagger.predict_posterior(WORDS) == tags
+    np.testing.assert_allclose(np.exp(tagger.log_likelihood(WORDS, tags) / [5, 2, 2]), tagger.confidence(WORDS))
     with pytest.raises(ValueError, match="probabilities of tags of IOB2 alone"):
         tagger.predict_marginals(WORDS)
+    with pytest.raises(
+        ValueError, match=r"y must not be known in part: such tags of IOBES cannot be converted to .* IOB2"
+    ):
+        tagger.log_likelihood(WORDS, [None, *tags[1:]])
 
 
 def test_bad_taggers(tagger):
@@ -56,8 +66,8 @@ def test_bad_taggers(tagger):
         Tagger(model=SegmentCRF()).fit(WORDS[1:], [["NOUN", "VERB"]] * 2)
     with pytest.raises(ValueError, match="inside and prefer to be None"):
         Tagger(model=SegmentCRF(), inside="IOBES").fit(WORDS, TAGS)
-    with pytest.raises(TypeError, match="predict_posterior needs a ChainCRF"):
-        tagger.predict_posterior(WORDS)
+    with pytest.raises(TypeError, match="predict_transitions needs a ChainCRF or a ChainSVM, not a SegmentCRF"):
+        tagger.predict_transitions(WORDS)
     for fit in (tagger.fit, tagger.partial_fit):
         with pytest.raises(TypeError, match="segment_features must be left out: a tagger makes"):
             fit(WORDS, TAGS, segment_features=[[], [], []])

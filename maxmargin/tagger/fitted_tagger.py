@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from maxmargin import inference
-from maxmargin.checks import check_share
 from maxmargin.data.shard_predictions import predicts_shards
 from maxmargin.data.sharding import Shards
-from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
-from maxmargin.metrics import entity_curve, entity_f1, token_accuracy
+from maxmargin.metrics import entity_f1, token_accuracy
 from maxmargin.persist import Location, save
-from maxmargin.sklearn_contract import Estimator, SentenceTransformer, check_is_fitted
-from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel, find_tags, score_entities, tag_probabilities
-from maxmargin.text.document_tags import with_votes
+from maxmargin.sklearn_contract import SentenceTransformer
+from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel
+from maxmargin.tagger.probable_tagger import ProbableTagger
 from maxmargin.text.entity_chances import ScoredEntity
-from maxmargin.text.inner_tags import known_inside, stands_alone
-from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, spell_entities
+from maxmargin.text.schemes import LabelSequences, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer
 from maxmargin.text.token_features.windows import Sentences
@@ -32,12 +28,11 @@ if TYPE_CHECKING:
 
 
 @predicts_shards
-class FittedTagger(Estimator):
+class FittedTagger(ProbableTagger):
     """What a fitted tagger does; `complete` makes it one."""
 
     features: Any
     two_stages: bool
-    threshold: float | None
     layout: Layout | None
 
     def complete(
@@ -65,45 +60,14 @@ class FittedTagger(Estimator):
                 stage.model_.set_params(n_jobs=n_jobs)
         return self
 
-    def _fitted(self) -> TaggingModel:
-        check_is_fitted(self, "model_")
-        return self.model_
-
     @property
     def asks_documents(self) -> bool:
         """Whether what a word is tagged depends on its document."""
         return self.two_stages or bool(getattr(getattr(self, "features_", self.features), "elsewhere", False))
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The tags, sorted."""
-        return find_tags(self._fitted(), self.scheme_, self.inside_)
-
-    def _rows(self, X: Sentences) -> Any:
-        """The features of sentences, as the model has been trained on them."""
-        self._fitted()
-        return self.features_.transform(add_votes(self.first_, X))
-
-    def _show(self, y: list[list[Any]]) -> list[list[Any]]:
-        """Tags in the scheme that users see."""
-        return y if self.inside_ is None else convert_tags(y, self.scheme_ or "")
-
     trace_ = property(lambda self: self._fitted().trace_, doc="The certificates of the fit.")
     status_ = property(lambda self: self._fitted().status_, doc="Why the fit stopped.")
     certificate_ = property(lambda self: self._fitted().certificate_, doc="What is proven of the weights.")
-
-    def _check_allowed(self, allowed: object) -> dict[str, Any]:
-        """What is known of the tags of sentences, as the model takes it."""
-        if allowed is not None and self.inside_ is not None:
-            if not stands_alone(self.scheme_, self.inside_):
-                raise ValueError(
-                    f"allowed must be None: tags of {self.scheme_} that are known in part cannot be converted to those "
-                    f"of {self.inside_}, which the model of the tagger has inside."
-                )
-            if isinstance(allowed, Sequence | np.ndarray) and not isinstance(allowed, str):
-                tags = self._fitted().classes_.tolist()
-                allowed = known_inside(allowed, self.scheme_ or "", self.inside_, tags, "allowed")
-        return {} if allowed is None else {"allowed": allowed}
 
     def predict(self, X: Sentences | Shards, *, allowed: object = None) -> list[list[Any]]:
         """The tags of sentences.
@@ -120,86 +84,6 @@ class FittedTagger(Estimator):
             return [spell_entities(entities, n, self.scheme_ or "") for n, entities in found]
         labels = self._fitted().predict(self._rows(X), **self._check_allowed(allowed))
         return self._show([tags.tolist() for tags in labels])
-
-    def predict_posterior(self, X: Sentences, *, allowed: object = None) -> list[list[Any]]:
-        """The tags of sentences that have the most right ones, as expected, of those that keep to the scheme.
-
-        Those that the model has `inside`, if there is another scheme; whatever the `threshold`.
-        """
-        model = self._fitted()
-        if not isinstance(model, ChainCRF | ChainSVM):
-            raise TypeError("predict_posterior needs a ChainCRF or a ChainSVM.")
-        found = model.predict_posterior(self._rows(X), **self._check_allowed(allowed))
-        return self._show([tags.tolist() for tags in found])
-
-    def predict_entities(self, X: Sentences, *, allowed: object = None) -> list[list[ScoredEntity]]:
-        """The entities of sentences, each with its probability: that its bounds and its type are right.
-
-        It is exact under the model, summed over all tags of the rest of the sentence. Those of a `ChainCRF` are mostly
-        calibrated, those of a `ChainSVM` are not.
-
-        Parameters
-        ----------
-        X, allowed
-            As in `predict`; where the tagger has a threshold, entities below it are left out.
-        """
-        return [found for _, found in self._find_entities(X, allowed)]
-
-    def entity_probabilities(self, X: Sentences, entities: Sequence[Sequence[Entity]]) -> list[list[float]]:
-        """The probabilities of entities of your choice.
-
-        Parameters
-        ----------
-        X
-            As in `predict`.
-        entities
-            Lists of entities, one for each sentence: first token, the one after the last, type.
-        """
-        _, found = self._score_entities(X, entities=entities)
-        return [[entity.probability for entity in row] for row in found]
-
-    def _find_entities(self, X: Sentences, allowed: object) -> Iterator[tuple[int, list[ScoredEntity]]]:
-        """The lengths of sentences and their entities, those below the threshold left out."""
-        least = 0.0 if self.threshold is None else self.threshold
-        check_share("threshold", least)
-        for n, scored in zip(*self._score_entities(X, allowed), strict=True):
-            yield n, [entity for entity in scored if entity.probability >= least]
-
-    def _score_entities(
-        self, X: Sentences, allowed: object = None, entities: Sequence[Sequence[Entity]] | None = None
-    ) -> tuple[list[int], list[list[ScoredEntity]]]:
-        """The lengths of sentences, and their best entities, or those that are given, with their probabilities."""
-        model = self._fitted()
-        if self.scheme_ is None:
-            raise ValueError("The tags of this tagger spell no entities: it has no scheme.")
-        return score_entities(model, self._rows(X), self._check_allowed(allowed), entities)
-
-    def find_threshold(self, X: Sentences, y: LabelSequences, *, precision: float) -> float:
-        """The lowest threshold that gives the entities of held-out sentences a precision: for `threshold`.
-
-        Parameters
-        ----------
-        X, y
-            Sentences as in `fit`, which the tagger was not trained on.
-        precision
-            The share of the entities left that are to be right.
-
-        Examples
-        --------
-        >>> from maxmargin import Tagger
-        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
-        >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
-        >>> tagger = Tagger().fit(X, y)
-        >>> least = tagger.find_threshold(X, y, precision=0.9)
-        >>> tagger.set_params(threshold=least).predict(X) == y
-        True
-        """
-        every = self.threshold
-        try:
-            self.threshold = None
-            return entity_curve(y, self.predict_entities(X)).threshold_for(precision)
-        finally:
-            self.threshold = every
 
     def tag(self, text: str, tokenizer: str | Tokenizer | None = None) -> list[TextEntity]:
         """The entities of a text as it is, by their characters.
@@ -262,35 +146,10 @@ class FittedTagger(Estimator):
             for tags, table in found
         ]
 
-    def confidence(self, X: Sentences) -> np.ndarray:
-        """How sure the tagger is of each sentence: the probability of its best tags, per token (a geometric mean).
-
-        What it is least sure of is worth most if people tag it: `maxmargin suggest`. Sentences without tokens have 1.
-
-        Parameters
-        ----------
-        X
-            As in `predict`.
-
-        Returns
-        -------
-        (n,) array
-        """
-        model = self._fitted()
-        problem = model._problem(self._rows(X))
-        best = inference.best_outputs(problem, model._w, model.n_jobs)
-        likelihoods = inference.log_likelihoods(problem, model._w, model.n_jobs, best)
-        return np.exp(np.minimum(likelihoods, 0.0) / np.maximum(np.diff(best.starts), 1))
-
     def predict_topk(self, X: Sentences, k: int, *, allowed: object = None) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""
         found = self._fitted().predict_topk(self._rows(X), k, **self._check_allowed(allowed))
         return [(self._show(tags.tolist()), scores) for tags, scores in found]
-
-    def predict_marginals(self, X: Sentences, *, allowed: object = None) -> list[np.ndarray]:
-        """The probabilities of the tags of each word: (T_i, L) arrays, columns in the order of `classes_`."""
-        model, known = self._fitted(), self._check_allowed(allowed)
-        return tag_probabilities(model, self._rows(X), known, self.scheme_, self.inside_)
 
     def score(self, X: Sentences | Shards, y: LabelSequences | None = None) -> float:
         """The F1 of entities, or the share of right tags where they have no scheme.
@@ -335,11 +194,3 @@ class FittedTagger(Estimator):
     def save(self, path: Location) -> None:
         """Write the tagger to a file, in place of what is there; `maxmargin.load` makes it again."""
         save(self, path)
-
-
-def add_votes(first: Any, X: Any) -> Any:
-    """Sentences with what the first of two stages makes of their words; as they are, if there is none."""
-    if first is None:
-        return X
-    X = X if isinstance(X, Sequence) else [*X]
-    return with_votes(X, first.predict(X))

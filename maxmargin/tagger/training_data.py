@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from maxmargin.data.sharding import Shard, Shards
 from maxmargin.tagger.entity_scores import has_segments
-from maxmargin.tagger.fitted_tagger import add_votes
 from maxmargin.tagger.preferences import weigh_mistakes
+from maxmargin.tagger.probable_tagger import add_votes
 from maxmargin.text.composition.vote_features import add_vote_features
 from maxmargin.text.document_tags import cross_tag, with_votes
 from maxmargin.text.mending import mend_in_scheme

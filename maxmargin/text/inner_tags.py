@@ -124,3 +124,11 @@ def merge_columns(
             marked[:, np.searchsorted(outer, outer_tag(tags[tag], scheme))] -= column
             marked[:, np.searchsorted(outer, beside_tag(tags[tag], scheme))] += column
     return np.maximum(merged, 0)
+
+
+def merge_pairs(tables: np.ndarray, tags: Sequence[str], scheme: str) -> np.ndarray:
+    """Probabilities of pairs of tags of a scheme that is none of `DEPENDS`, (T, L, L), of those of inner ones."""
+    for _ in range(2):  # second tags, then first ones
+        merged = merge_columns(tables.reshape(-1, len(tags)), tags, scheme)
+        tables = merged.reshape(*tables.shape[:2], merged.shape[1]).swapaxes(1, 2)
+    return tables

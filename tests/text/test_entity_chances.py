@@ -41,6 +41,54 @@ def test_probabilities_of_entities_equal_enumeration(scheme, interpreted_loops):
         assert p == pytest.approx(wanted[Entity(*entity)])
 
 
+@pytest.mark.parametrize("options", [{}, {"inside": "IOBES"}, {"inside": "BILOU", "scheme": "IOE1"}])
+def test_probabilities_of_taggings_equal_enumeration(options, interpreted_loops):
+    """Those of the tags that users see are those of all taggings of the model that are shown as them."""
+    tagger = fit(**options)
+    taggings, shares = every_tagging(tagger, ODD)
+    wanted = {}
+    for tags, share in zip(tagger._show(taggings), shares, strict=True):
+        wanted[*tags] = wanted.get((*tags,), 0) + share
+    shown = [tags for tags, share in wanted.items() if share]
+    found = np.exp(tagger.log_likelihood([ODD] * len(shown), shown))
+    np.testing.assert_allclose(found, [wanted[tags] for tags in shown], atol=1e-12)
+    np.testing.assert_allclose(found.sum(), 1.0)
+    if tagger.scheme_ == "IOE1":
+        with pytest.raises(
+            ValueError, match=r"^y must not be known in part: such tags of IOE1 cannot be converted to "
+        ):
+            tagger.log_likelihood([ODD], [[None, "O", "O"]])
+        with pytest.raises(ValueError, match=r"^y\[0\] goes from 'E-PER' to 'O' at position 2, which IOE1 forbids"):
+            tagger.log_likelihood([ODD], [["O", "E-PER", "O"]])
+        with pytest.raises(ValueError, match="a tag depends on more than one neighbour"):
+            tagger.predict_transitions([ODD])
+        return
+    known = ["O", {"B-PER", "B-LOC"}, None]
+    agrees = [tags[0] == "O" and tags[1] in known[1] for tags in shown]
+    np.testing.assert_allclose(
+        tagger.log_likelihood([ODD, [], ODD], [known, [], None]), [np.log(found[agrees].sum()), 0, 0]
+    )
+    (pairs,) = tagger.predict_transitions([ODD])
+    of_pairs = np.zeros((2, len(tagger.classes_), len(tagger.classes_)))
+    for tags, share in zip(shown, found, strict=True):
+        numbers = np.searchsorted(tagger.classes_, tags)
+        of_pairs[[0, 1], numbers[:-1], numbers[1:]] += share
+    np.testing.assert_allclose(pairs, of_pairs, atol=1e-12)
+    assert tagger.predict_transitions([["Ann"]])[0].shape == (0, *of_pairs.shape[1:])
+    if tagger.inside_ is None:
+        assert tagger.log_likelihood([ODD], [["O", "I-PER", "O"]])[0] == -np.inf
+    else:
+        with pytest.raises(ValueError, match=r"^y\[0\] leaves no labelling: no label at position 1"):
+            tagger.log_likelihood([ODD], [["O", "I-PER", "O"]])
+
+
+def test_probabilities_of_taggings_ask_what_else_the_tagger_knows(interpreted_loops):
+    """Of two stages, and of SVMs."""
+    for tagger in (fit(two_stages=True), Tagger(model=ChainSVM(max_passes=3, random_state=0)).fit(X, Y)):
+        best = tagger.predict(X)
+        np.testing.assert_allclose(np.exp(tagger.log_likelihood(X, best) / [*map(len, X)]), tagger.confidence(X))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_probabilities_of_transitions_equal_enumeration(dtype):
     with interpreted() if dtype == "float32" else nullcontext():
