@@ -258,7 +258,7 @@ def run_train(
             tell_of_lists(tagger, choices.say)
         if precision is not None and dev is not None:
             set_threshold(tagger, dev, precision, choices.say)
-        tagger.command_ = common.tell_command()
+        tagger.model_.command_ = common.tell_command()
         tagger.save(target)
         best = max(tagger.trace_.dev_score.tolist()) if dev is not None else None
         held = "" if best is None else f", held-out {score} {100 * best:.2f}"

@@ -76,7 +76,7 @@ def _run_path(choices: Choices, Cs: list[float] | None, plot: File | None, shiel
         except KeyboardInterrupt:  # before training: the tagger of those that were not held out stays
             is_cut = True
         shield.is_up = True
-    tagger.command_ = tell_command()
+    tagger.model_.command_ = tell_command()
     tagger.save(target)
     choices.say(f"The tagger is in {tell_size(target)}.")
     if plot is not None:

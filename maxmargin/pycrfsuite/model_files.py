@@ -159,7 +159,9 @@ def model_of(found: CrfsuiteModel) -> CRF:
     model = FrequentCRF(fit_intercept=False, only_observed=True)
     model._set_weights(encoder, np.concatenate([node_weights, edge_weights]))
     nothing_proven = Certificate(NO_WEIGHTS, np.inf, -np.inf)
-    vars(model).update(trace_=Trace(), status_=Status.ELSEWHERE, certificate_=nothing_proven, n_iter_=0, n_seen_=0)
+    vars(model).update(
+        trace_=Trace(), status_=Status.ELSEWHERE, certificate_=nothing_proven, n_iter_=0, n_seen_=0, command_=None
+    )
     crf = CRF()
     crf.model_, crf.training_log_, crf._labels = model, TrainingLog([]), [*found.labels]
     return crf

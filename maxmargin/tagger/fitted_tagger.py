@@ -42,15 +42,10 @@ class FittedTagger(ProbableTagger):
         scheme: str | None,
         inside: str | None = None,
         first: Any = None,
-        command: str | None = None,
     ) -> Self:
-        """Become the tagger of a fitted transformer and model, of tags of a scheme and another inside, and a stage.
-
-        `command` is what trained it, of those of the command line.
-        """
+        """Become the tagger of a fitted transformer and model, of tags of a scheme and another inside, and a stage."""
         self.features_: Any = features
         self.model_, self.scheme_, self.inside_, self.first_ = model, scheme, inside, first
-        self.command_ = command
         return self
 
     def _set_jobs(self, n_jobs: int | None) -> Self:
@@ -167,7 +162,7 @@ class FittedTagger(ProbableTagger):
 
     def _pack(self) -> dict[str, Any]:
         """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
-        names = ("features_", "model_", "scheme_", "inside_", "first_", "command_")
+        names = ("features_", "model_", "scheme_", "inside_", "first_")
         fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None
         return {**self.get_params(deep=False), "fitted": fitted}
 

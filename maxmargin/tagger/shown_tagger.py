@@ -71,7 +71,7 @@ class ShownTagger(FittedTagger):
         test = None if X is None or y is None else check_examples(X, y, "X", "y")
         known = None if train is None else check_examples(*train, "train[0]", "train[1]")
         target = check_writable(path)
-        name, made_by = title or target.stem, command or self.command_
+        name, made_by = title or target.stem, command or self.model_.command_
         page = report_tagger(self, test, train=known, others=others, name=name, command=made_by)
         write_page(path, page)
 

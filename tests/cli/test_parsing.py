@@ -85,6 +85,8 @@ def test_the_page_of_a_parser_draws_trees(trees, tmp_path):
     assert run("report", *files, trees / "parser.model", "-o", target).code == 0
     text = target.read_text()
     elements = check_page(text)
+    asked = f"maxmargin train --parse {trees}/train.conllu -o {trees}/parser.model --type svm --max-passes 6"
+    assert elements.row("command") == [asked]
     assert elements.row("right heads and labels") == ["100.00 %"]
     assert elements.row("parser.model")[-3:] == ["1.000", "0", "0"]
     assert text.count('aria-label="arcs"') == len(SENTENCES)

@@ -354,8 +354,8 @@ def test_the_command_that_trained_a_tagger_is_told(tmp_path):
     run("report", tmp_path / "a.model", "-o", tmp_path / "a.html")
     told = f"maxmargin train '{tmp_path}/a b.txt' -o {tmp_path}/a.model --max-passes 1"
     assert Elements((tmp_path / "a.html").read_text()).row("command") == [told]
-    assert maxmargin.load(tmp_path / "a.model").command_ == told
-    assert Tagger().fit([["a"]], [["O"]]).command_ is None
+    assert maxmargin.load(tmp_path / "a.model").model_.command_ == told
+    assert Tagger().fit([["a"]], [["O"]]).model_.command_ is None
 
 
 def test_files_of_other_tags(tagger, tmp_path, monkeypatch):

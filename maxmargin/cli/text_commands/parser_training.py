@@ -9,7 +9,7 @@ import numpy as np
 import typer
 from sklearn.pipeline import make_pipeline
 
-from maxmargin.cli.common import Shield, print_json, tell_size
+from maxmargin.cli.common import Shield, print_json, tell_command, tell_size
 from maxmargin.cli.options import Choices, split_columns
 from maxmargin.cli.progress import Progress, summary
 from maxmargin.cli.text_commands.tree_files import check_format, read_trees, score_trees
@@ -66,6 +66,7 @@ def run_train_parser(
             with without_warning():  # `summary` says it
                 model.fit(features.transform(train), arcs, callback=watch, checkpoint=checkpoint, **held_out)
             progress.say(summary(model))
+        model.command_ = tell_command()
         parser = make_pipeline(features, model)
         save(parser, target)
         scores = score_trees(dev, parser.predict(dev)) if dev else None

@@ -29,6 +29,8 @@ n_iter_ : int
     Passes made.
 n_seen_ : int
     Examples of this fit and, after `partial_fit`, of those before.
+command_ : str or None
+    The command that trained the model, if `maxmargin train` did it.
 """
 
 HELD_OUT = (

@@ -236,7 +236,7 @@ def complete(
     model._set_weights(*encoder.fitted(certificate.w))
     n_iter = int(np.ceil(trace.passes[-1]))
     proven = replace(certificate, w=NO_WEIGHTS)
-    vars(model).update(trace_=trace, status_=status, certificate_=proven, n_iter_=n_iter, n_seen_=n_seen)
+    vars(model).update(trace_=trace, status_=status, certificate_=proven, n_iter_=n_iter, n_seen_=n_seen, command_=None)
     return model
 
 

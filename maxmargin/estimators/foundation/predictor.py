@@ -29,6 +29,7 @@ class Predictor:
     _encoder: Any
     _w: np.ndarray
     n_jobs: int | None
+    command_: str | None
     _repr_html_ = show_model
     _repr_mimebundle_ = offer_model
 
@@ -184,7 +185,7 @@ class Predictor:
         title
             What to call the model; by default the name of the file.
         command
-            What made the model, to be told.
+            What made the model, to be told; by default its `command_`.
         **data
             What else `score` takes, such as lengths.
 
@@ -209,8 +210,8 @@ class Predictor:
             raise ValueError("X and y must be given together.")
         examples, target = None if X is None else as_list(X), check_writable(path)
         test = None if examples is None or len(examples) == 0 else (examples, y)
-        name = title or target.stem
-        page = report_model(self, test, shown=shown, others=others, data=data, name=name, command=command)
+        name, made_by = title or target.stem, command or self.command_
+        page = report_model(self, test, shown=shown, others=others, data=data, name=name, command=made_by)
         write_page(path, page)
 
     def score(self, X: object, y: object, sample_weight: ArrayLike | None = None) -> float:

@@ -41,6 +41,7 @@ LEARNED = {  # by a fit, but for training data
     "n_iter_": int,
     "certificate_": Certificate,
     "n_seen_": int,
+    "command_": str | None,
 }
 
 
@@ -248,7 +249,7 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         """The model of what was saved, which need not have been one."""
         model = cls(**{RENAMED.get(name, name): value for name, value in arguments.items()})
         if fitted is not None:
-            fitted = {"n_seen_": 0, **fitted}  # files of earlier versions do not tell
+            fitted = {"n_seen_": 0, "command_": None, **fitted}  # files of earlier versions do not tell
             for name, kind in LEARNED.items():
                 if not isinstance(fitted[name], kind):
                     raise TypeError(f"{name} is a {type(fitted[name]).__name__}")
