@@ -151,8 +151,8 @@
     }).filter(([, some]) => some.length);
     const cards = found.slice(0, AT_ONCE).map(([tag, some]) =>
       make("div", { class: "card" }, make("h4", { class: colour(tag) }, tag), rows(some.map(([name, value]) => weight(make("bdi", null, name), value)))));
-    find("cards").textContent = found.length > AT_ONCE ? AT_ONCE + " of " + found.length + " tags" : "";
-    find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No tag, and no feature among the strongest, has that in its name.")]));
+    find("cards").textContent = found.length > AT_ONCE ? AT_ONCE + " of " + found.length + " labels" : "";
+    find("features").replaceChildren(...(cards.length ? cards : [make("p", null, "No label, and no feature among the strongest, has that in its name.")]));
   }
   if (find("feature")) { find("feature").addEventListener("input", showFeatures); showFeatures(); }
 

@@ -12,6 +12,8 @@ from maxmargin.display.fit_summary import show_curve, tell_verdict
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.page import Section, make_page
 from maxmargin.drawings.outcomes import Drawing, Outcome, lead_to
+from maxmargin.drawings.weight_drawings import list_features, show_weights
+from maxmargin.inspection.chain_weights import is_chain
 from maxmargin.metrics.resampling import Interval, bootstrap_means, compare_means
 
 MOST_WORST, MOST_OTHERS = 60, 40  # examples that are drawn
@@ -99,7 +101,11 @@ def report_model(
         if beside:
             sections.append(compare_models(judged, beside))
         sections.append(show_examples(drawing, judged, beside))
-    return make_page(f"Report: {name}", sections, {})
+    features = {}
+    if is_chain(model):
+        sections.append(show_weights(model))
+        features["features"] = list_features(model)
+    return make_page(f"Report: {name}", sections, features)
 
 
 def tell_held_out(judged: Outcomes | None) -> object:

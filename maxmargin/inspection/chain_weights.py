@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder
-from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
-from maxmargin.estimators.foundation.predictions import find_encoder
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
 from maxmargin.wording import quote
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+
+
+def is_chain(model: Any) -> bool:
+    """Whether a fitted model is a `ChainSVM` or a `ChainCRF`: one of sequences whose features have weights."""
+    return isinstance(getattr(model, "_encoder", None), ChainEncoder) and "emissions" in model.coef_
 
 
 def find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
     """A model of chains that was fitted, and its encoder; that of a `Tagger`, or of a `crfsuite.CRF`, is within."""
-    chain = getattr(model, "model_", model)
+    chain: Any = getattr(model, "model_", model)
     check_is_fitted(chain)
-    if not isinstance(chain, ChainSVM | ChainCRF):
+    if not is_chain(chain):
         raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(chain).__name__}.")
-    return chain, find_encoder(chain)
+    return chain, chain._encoder
 
 
 def number_of(encoder: ChainEncoder, label: object) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,13 +16,15 @@ from maxmargin.display.notebook import show_in_notebook
 from maxmargin.encode.chain_encoder import ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import in_one_matrix, stack_rows
 from maxmargin.encode.sentences.transition_rows import read_transitions
-from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.inspection.chain_weights import feature_names, find_chain, node_weights, number_of
 from maxmargin.problem import restrict
 from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.text.token_features.named_features import is_named
 from maxmargin.wording import quote
+
+if TYPE_CHECKING:
+    from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 
 AT_ONCE = 32  # sequences
 FEW = 20_000  # steps along transitions, for which nothing is compiled

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.drawings.weight_drawings import LONGEST_NAME
 from maxmargin.inspection import Explanation
+from maxmargin.inspection.chain_weights import is_chain
 from maxmargin.report.entity_errors import RIGHT, Judged, judge_entities
 from maxmargin.text.document_tags import word_of
 from maxmargin.text.entity_chances import ScoredEntity
@@ -24,7 +25,7 @@ MOST_WORST, MOST_OF_KINDS, MOST_SHOWN = 150, 100, 300  # sentences: the worst, t
 ENOUGH = 5  # sentences of a kind of error
 MOST_EXPLAINED, MOST_STEPS = 15_000, 4e9  # words, wrong ones and those of the worst sentences first; their transitions
 N_READINGS, N_TAGS, N_REASONS = 3, 4, 8  # that are shown of a sentence, of a word, and of an explanation
-LONGEST, LONGEST_NAME = 400, 100  # characters of a word, and tokens of a sentence, that are shown; those of a feature
+LONGEST = 400  # characters of a word, and tokens of a sentence, that are shown
 
 
 class ReportedTagger(Protocol):
@@ -186,7 +187,7 @@ def find_rival(tagger: ReportedTagger, true: object, predicted: object, known: C
 
 def can_explain(tagger: ReportedTagger) -> bool:
     """Whether it can be told why words have their tags: those of chains."""
-    return isinstance(tagger.model_, ChainCRF | ChainSVM)
+    return is_chain(tagger.model_)
 
 
 def reasons(explanation: Explanation, names: dict[str, int]) -> list[Any]:

@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from maxmargin.display.figures import Curve, draw_curves, draw_table
+from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.fit_summary import show_curve, tell_verdict
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.page import Section, make_page
 from maxmargin.drawings.label_drawings import draw_calibration
-from maxmargin.inspection import strongest_by_label
+from maxmargin.drawings.weight_drawings import list_features, show_weights
 from maxmargin.metrics import bootstrap, compare_taggings, entity_report, token_accuracy
 from maxmargin.metrics.entity_curves import EntityCurve, entity_curve
 from maxmargin.report.entity_errors import ALL, ERRORS, count_errors
 from maxmargin.report.tagged_sentences import (
-    LONGEST_NAME,
     ReportedTagger,
     Tagged,
     can_explain,
@@ -30,9 +29,6 @@ from maxmargin.report.tagged_sentences import (
 )
 from maxmargin.text.data_health import check_data
 
-N_FEATURES = 15  # of each tag, that are shown at first; the search looks at more
-N_SEARCHED, MOST_SEARCHED = 200, 8000  # of each tag, and of all tags that have more than the first
-MOST_TAGS, LONGEST_TAG = 40, 40  # whose transitions are drawn; characters of their names
 N_STEPS = 100  # of the slider of thresholds
 Examples = tuple[Sequence[Any], Sequence[Sequence[Any]]]
 
@@ -82,9 +78,12 @@ def report_tagger(
         if compared:
             sections.append(compare(tagger, tagged, compared, alone, shown))
         data |= describe_sentences(tagger, tagged, shown, [*compared.values()])
-    sections.append(show_weights(tagger))
     if can_explain(tagger):
-        data["features"] = strongest_by_tag(tagger)
+        sections.append(show_weights(tagger.model_))
+        data["features"] = list_features(tagger.model_)
+    else:
+        said = tag("p", "Weights are shown of models of chains; this one is of segments.")
+        sections.append(Section("weights", "Weights", said))
     if tagged is not None:
         sections.append(show_probabilities(tagger, tagged, data))
     known = {
@@ -171,54 +170,6 @@ def show_sentences(tagger: ReportedTagger, n_shown: int, n_all: int) -> Section:
     )
     more = tag("button", "Show more", type="button", id="more")
     return Section("sentences", "Sentences", join([note, choice, place, more]))
-
-
-def show_weights(tagger: ReportedTagger) -> Section:
-    """Transitions as a heat map, and the strongest features of each tag, which the script fills in."""
-    model = tagger.model_
-    if not can_explain(tagger):
-        return Section(
-            "weights", "Weights", tag("p", "Weights are shown of models of chains; this one is of segments.")
-        )
-    names = [str(tag) for tag in model.classes_.tolist()]
-    values = np.where(model._encoder.penalty == 0, np.asarray(model.coef_.transitions, float), np.nan)
-    largest = np.nan_to_num(np.fmax(np.abs(values), np.abs(values).T)).max(axis=1, initial=0.0)
-    which = np.sort(np.argsort(-largest, kind="stable")[:MOST_TAGS])
-    said = f"Of {len(names):,} tags, the {MOST_TAGS} whose transitions have the largest weights."
-    heat = draw_table(
-        [names[k][:LONGEST_TAG] for k in which],
-        values[np.ix_(which, which)],
-        name="Weights of transitions",
-        row_title="from",
-        column_title="to",
-    )
-    search = tag(
-        "p",
-        tag("label", "Features or tag ", Markup('<input id="feature" type="search" autocomplete="off">')),
-        tag("span", "", id="cards", role="status"),
-        class_="choice",
-    )
-    features = tag("div", "", id="features", class_="cards")
-    parts = [
-        tag("h3", "Transitions"),
-        tag("p", said) if len(which) < len(names) else "",
-        tag("div", heat, class_="scroll", tabindex=0),
-        tag("h3", "Strongest features"),
-        search,
-        features,
-    ]
-    return Section("weights", "Weights", join(parts))
-
-
-def strongest_by_tag(tagger: ReportedTagger) -> list[list[object]]:
-    """The features of the largest weights of each tag of the model."""
-    classes = tagger.model_.classes_.tolist()
-    most = min(N_SEARCHED, max(N_FEATURES, MOST_SEARCHED // len(classes)))
-    found = strongest_by_label(tagger.model_, classes, most)
-    return [
-        [str(tag), N_FEATURES, [[one.of[:LONGEST_NAME], round(one.weight, 4)] for one in row]]
-        for tag, row in zip(classes, found, strict=True)
-    ]
 
 
 def show_probabilities(tagger: ReportedTagger, tagged: Tagged, data: dict[str, object]) -> Section:

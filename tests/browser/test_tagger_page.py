@@ -99,7 +99,7 @@ def test_features_are_searched(opened):
     choose(opened, "#feature", "b-per")
     assert [card.text for card in find(opened, "#features h4")] == ["B-PER"]
     choose(opened, "#feature", "no such feature")
-    assert text_of(opened, "#features").startswith("No tag, and no feature")
+    assert text_of(opened, "#features").startswith("No label, and no feature")
 
 
 def test_words_without_reasons_say_so(browser, taggers, tmp_path, monkeypatch):

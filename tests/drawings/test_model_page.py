@@ -2,6 +2,7 @@
 
 import base64
 import errno
+import json
 import os
 import re
 import struct
@@ -16,6 +17,7 @@ from maxmargin.display.pictures import as_link, as_pixels
 from maxmargin.drawings import label_drawings, model_page
 from maxmargin.drawings.model_page import MOST_OTHERS, MOST_WORST
 from maxmargin.drawings.span_drawings import find_levels
+from maxmargin.inspection import strongest_features
 from maxmargin.metrics import compare_taggings, confusion, las, mean_iou, uas
 from maxmargin.metrics.resampling import bootstrap_means, compare_means
 from maxmargin.vision import grid_edges
@@ -86,6 +88,23 @@ def test_labels(tmp_path):
     assert 'aria-label="Calibration of labels"' in text
     svm, _ = report(ChainSVM(random_state=0).fit(X, y), tmp_path, X, y)
     assert "Calibration" not in svm  # which has no probabilities
+
+
+def test_weights_of_chains(tmp_path):
+    X, y, _ = chains(np.random.default_rng(0))
+    model = ChainCRF(random_state=0, allowed_transitions="observed").fit(X, y)
+    text, elements = report(model, tmp_path)
+    table, ruled_out = model.coef_.transitions, model._encoder.penalty != 0
+    told = re.findall(r"<title>(\w) → (\w): ([^<]*)</title>", text)
+    assert len(told) == table.size
+    for (a, b, weight), value, is_out in zip(told, table.ravel(), ruled_out.ravel(), strict=True):
+        assert weight == ("ruled out" if is_out else f"{value:+.2f}"), (a, b)
+    (found,) = (json.loads(script) for script in elements.scripts if script.startswith("{"))
+    for (label, _, features), expected in zip(found["features"], model.classes_.tolist(), strict=True):
+        strongest = strongest_features(model, label, len(features))
+        assert (label, features) == (expected, [[one.of, round(one.weight, 4)] for one in strongest])
+    kernel = make("KernelChainSVM")[0].fit(X, y)
+    assert "Strongest features" not in report(kernel, tmp_path)[0]
 
 
 def test_trees_of_words(tmp_path):
@@ -312,7 +331,10 @@ def test_hostile_labels(tmp_path):
     y = [np.array([HOSTILE["abc".index(label)] for label in labels], object) for labels in y]
     words = [[*HOSTILE][: len(labels)] for labels in y]
     text, elements = report(ChainSVM(random_state=0, C=1e-5).fit(X, y), tmp_path, X, y, shown=words, title=HOSTILE[0])
-    assert "alert(1)" not in "".join(elements.scripts)
+    data, script = elements.scripts
+    assert "<script>alert(1)" not in text
+    assert "alert(1)" not in script
+    assert [label for label, *_ in json.loads(data)["features"]] == sorted(label[:40] for label in HOSTILE[:3])
     assert "x" * 201 not in text
 
 

@@ -14,9 +14,10 @@ import maxmargin
 from maxmargin import ChainCRF, SegmentCRF, Tagger
 from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.markup import as_json, tag
+from maxmargin.drawings import weight_drawings
 from maxmargin.inspection import Contribution, Explanation, strongest_features
 from maxmargin.metrics import bootstrap, compare_taggings, entity_curve, entity_report, reliability
-from maxmargin.report import tagged_sentences, tagger_report
+from maxmargin.report import tagged_sentences
 from maxmargin.report.entity_errors import ALL, RIGHT, count_errors, judge_entities
 from maxmargin.report.tagged_sentences import choose_sentences, kinds_of_errors, reasons, tag_sentences
 from maxmargin.runtime import interpreted
@@ -243,7 +244,7 @@ def test_shown_sentences_have_each_kind_of_error(tagger):
 def test_numbers_of_errors_say_how_many_are_shown(tagger, tmp_path, monkeypatch):
     for name, most in (("MOST_WORST", 2), ("MOST_OF_KINDS", 1), ("MOST_SHOWN", 4), ("MOST_EXPLAINED", 5)):
         monkeypatch.setattr(tagged_sentences, name, most)
-    monkeypatch.setattr(tagger_report, "MOST_TAGS", 2)
+    monkeypatch.setattr(weight_drawings, "MOST_LABELS", 2)
     wrong = [["B-LOC" if tag == "B-PER" else tag for tag in tags] for tags in Y]  # many errors of type
     tagger.report(tmp_path / "a.html", X, wrong, others={"same": tagger})
     text = (tmp_path / "a.html").read_text()
@@ -256,7 +257,7 @@ def test_numbers_of_errors_say_how_many_are_shown(tagger, tmp_path, monkeypatch)
     assert {*kinds_of_errors(judged)} >= {("type", "PER"), ("type", "LOC")}
     assert sum(len(sentence["why"]) for sentence in data["sentences"]) == 5
     assert data["unexplained"] == "Why is told of 5 words, the wrong ones first, not of this one."
-    assert f"Of {len(tagger.classes_)} tags, the 2 whose" in text
+    assert f"Of {len(tagger.classes_)} labels, the 2 whose" in text
     assert len(re.findall("<title>", text)) == 4 + 1  # one is that of the page
 
 
