@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -34,7 +34,7 @@ from maxmargin.encode.partial.node_states import (
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
-from maxmargin.structures.graphs.graph_problem import WithOracles, make_graph_problem
+from maxmargin.structures.graphs.graph_problem import WithOracles, ends_in_all, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
 from maxmargin.supervision.costs import label_costs, shares_of_graphs
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
@@ -51,6 +51,7 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
 
     published = ("classes", "n_features_in", "n_edge_features_in")
     noun = "node"
+    of_edges: ClassVar[dict[str, object]] = {}  # what `problem` takes, so that each edge has parts of its own
 
     n_edge_features_in: int
     interaction: str
@@ -295,3 +296,19 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         at = nodes.part + np.repeat(parts.starts[:-1], np.diff(nodes.starts))
         table = np.where(state < 0, missing, parts.values[at[:, np.newaxis] + np.maximum(state, 0)])
         return np.split(table, nodes.starts[1:-1])
+
+    def arrange_edges(self, problem: WithOracles, parts: Blocks, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Tables (E_i, L, L) of numbers of the labels of both nodes of edges, as they were given."""
+        graphs = problem.graphs
+        first, second = self.state[graphs.nodes.type[ends_in_all(graphs)]].transpose(1, 0, 2)[..., np.newaxis]
+        second, n_second = second.transpose(0, 2, 1), second.max(axis=1, keepdims=True) + 1
+        at = graphs.edges.part + np.repeat(parts.starts[:-1], np.diff(graphs.edges.starts))
+        places = at[:, np.newaxis, np.newaxis] + np.maximum(first, 0) * n_second + np.maximum(second, 0)
+        table = np.where((first < 0) | (second < 0), 0.0, parts.values[places])
+        cuts = graphs.edges.starts[1:-1]
+        for own, ends, given in zip(np.split(table, cuts), np.split(graphs.ends, cuts), edges, strict=True):
+            order = np.argsort(given.max(axis=1), kind="stable")  # by which the problem has them
+            is_turned = ends[:, 0] != given[order, 0]
+            own[is_turned] = own[is_turned].transpose(0, 2, 1)
+            own[order] = own.copy()
+        return np.split(table, cuts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -61,6 +61,8 @@ class Tree(NamedTuple):
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
     """The encoder of trees."""
+
+    of_edges: ClassVar = {"own_kinds": True}  # what `problem` takes, so that each edge has parts of its own
 
     n_edge_features: int
 
@@ -128,13 +130,13 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
         problem = encoder.assemble(trees, supervision, excluded, costs, with_grams=with_grams)
         return Learned(encoder, problem, find_weak(encoder, problem, annotated, trees.ends_in_all))
 
-    def problem(self, X: object, y: object = None) -> TreeProblem:
+    def problem(self, X: object, y: object = None, *, own_kinds: bool = False) -> TreeProblem:
         X = check_trees(X)
         features = self.by_name([tree.features for tree in X])
         trees = stack_trees(X, features, self.n_features_in, self.n_edge_features)
         labels = self.truth(y, trees.nodes, "tree")
         excluded = excluded_labels(X, trees.nodes, self.classes)
-        return self.assemble(self.stored_trees(trees), self.unsupervised(labels), excluded)
+        return self.assemble(self.stored_trees(trees), self.unsupervised(labels), excluded, own_kinds=own_kinds)
 
     def stored_trees(self, trees: Graphs) -> Graphs:
         """Trees with nodes stored as those of training, with the features of biases if there are any."""
@@ -154,18 +156,24 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
         edge_cost: np.ndarray | None = None,
         *,
         with_grams: bool = False,
+        own_kinds: bool = False,
     ) -> TreeProblem:
         """Put stored trees, what is known of their labels, labels that are ruled out, and costs of edges together."""
         nodes, children = trees.nodes, trees.ends_in_all[:, 1]
         parent, kind = np.full((2, int(nodes.starts[-1])), -1)
         parent[children] = trees.ends[:, 0]
-        # Edges of a tree that have the same features, and costs, are of one kind, counted from 0 in each tree.
+        # Edges of a tree that have the same features, and costs, are of one kind, counted from 0 in each tree, unless
+        # each is to have one of its own.
         example = np.repeat(np.arange(len(nodes.lengths)), trees.edges.lengths)
         keys = np.column_stack([example, trees.edges.matrix + 0.0])  # -0.0 is 0.0
         width, kind_cost = keys.shape[1], np.zeros((0, len(self.classes) ** 2))
         if edge_cost is not None:
             keys = np.column_stack([keys, edge_cost.transpose(0, 2, 1).reshape(len(keys), -1)])  # child by parent
+        if own_kinds:
+            keys = np.column_stack([keys, np.arange(len(keys))])
         distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
+        if own_kinds:
+            distinct = np.ascontiguousarray(distinct[:, :width])
         if edge_cost is not None:
             distinct, kind_cost = np.ascontiguousarray(distinct[:, :width]), distinct[:, width:]
         kind_starts = np.searchsorted(distinct[:, 0], np.arange(len(nodes.starts)))
@@ -192,6 +200,15 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
             if not left.any(axis=1).all():
                 i, node = locate(int(np.argmin(left.any(axis=1))), problem.starts)
                 raise ValueError(f"{name}[{i}] leaves no label for node {node}: its tree allows only others.")
+
+    def arrange_edges(self, problem: TreeProblem, parts: Blocks, edges: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """(E, L, L) tables of parents by children, of edges that are all of kinds of their own."""
+        n_labels, found = len(self.classes), []
+        for i, (lo, hi) in enumerate(pairwise(problem.starts.tolist())):
+            of_edges = parts.values[parts.starts[i] + (hi - lo) * n_labels : parts.starts[i + 1]]
+            kinds = problem.kind[lo + edges[i][:, 1]]
+            found.append(of_edges.reshape(-1, n_labels, n_labels)[kinds].transpose(0, 2, 1))
+        return found
 
     def mean_parts(self, problem: TreeProblem, means: np.ndarray) -> Blocks:
         n_labels, blocks = means.shape[1], []

@@ -12,7 +12,13 @@ from maxmargin.drawings.image_drawings import MASKS
 from maxmargin.encode.graph_encoder import GraphEncoder
 from maxmargin.estimators.foundation.arguments import Precision, RelaxableLikelihood, RelaxableMaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documents_prediction, estimator
-from maxmargin.estimators.foundation.predictions import check_has, known_marginals, log_likelihood, sample
+from maxmargin.estimators.foundation.predictions import (
+    check_has,
+    edge_probabilities,
+    known_marginals,
+    log_likelihood,
+    sample,
+)
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import RelaxableLikelihoodTrainer, RelaxableTrainer, Trainer
 from maxmargin.parameters import parameter
@@ -117,6 +123,7 @@ class GraphModel(Precision, StructuredModel):
         tables, is_exact = known_marginals(self, X, allowed)
         return (tables, is_exact) if return_exact else tables
 
+    edge_probabilities = edge_probabilities
     score = score_nodes
 
 

@@ -8,7 +8,7 @@ from maxmargin.drawings.label_drawings import TREES
 from maxmargin.encode.tree_encoder import TreeEncoder
 from maxmargin.estimators.foundation.arguments import EndIntercepts, FeatureMaxMargin, Observed, SoftmaxMargin
 from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, estimator
-from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood
+from maxmargin.estimators.foundation.predictions import edge_probabilities, feature_names, log_likelihood
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 
@@ -55,6 +55,7 @@ class LinearTreeModel(Observed, TreeModel):
     _encoder_type = TreeEncoder
 
     feature_names_in_ = property(feature_names)
+    edge_probabilities = edge_probabilities
 
 
 @estimator

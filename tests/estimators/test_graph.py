@@ -100,7 +100,14 @@ def test_types_have_labels_and_weights_of_their_own(papers):
         assert {*labels[[1, 3]]} <= {"old", "young"}
     table = model.decision_function(X)[0]
     assert np.array_equal(np.isneginf(table), np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 1, axis=0)[[0, 1, 0, 1]] == 1)
-    marginals = GraphCRF(C=1.0).fit(X, y).predict_marginals(X)[0]
+    crf = GraphCRF(C=1.0).fit(X, y)
+    for (a, b), table in zip(X[0].edges, crf.edge_probabilities(X)[0], strict=True):
+        for first, second in itertools.product(*([("bad", "good"), ("old", "young")][node % 2] for node in (a, b))):
+            known = [first if node == a else second if node == b else None for node in range(4)]
+            row, column = crf.classes_.searchsorted([first, second])
+            assert np.isclose(table[row, column], np.exp(crf.log_likelihood(X[:1], [known])[0]))
+        assert np.isclose(table.sum(), 1)
+    marginals = crf.predict_marginals(X)[0]
     assert np.allclose(marginals[[0, 2], :2].sum(axis=1), 1)
     assert np.allclose(marginals[[0, 2], 2:], 0)
 
@@ -214,6 +221,9 @@ def test_large_treewidths(squares, small_tables):
     tables, is_exact = crf.predict_marginals(X, return_exact=True)
     assert is_exact.tolist() == [False] * 6 + [True]
     assert all(np.allclose(table.sum(axis=1), 1, atol=1e-4) for table in tables)
+    for graph, table, of_edges in zip(X, tables, crf.edge_probabilities(X), strict=True):
+        for axis, nodes in ((2, 0), (1, 1)):
+            assert np.allclose(of_edges.sum(axis=axis), table[np.array(graph.edges)[:, nodes]], atol=1e-3)
     for call in (lambda: svm.predict_topk(X, 2), lambda: svm.decision_function(X), lambda: crf.log_likelihood(X, y)):
         with pytest.raises(TreewidthError, match=r" needs graphs of small treewidth, but that of X\[0\] is too large"):
             call()

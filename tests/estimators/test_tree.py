@@ -110,11 +110,17 @@ def test_the_objective_is_the_documented_one(trees, cost):
 def test_marginals_and_likelihoods_equal_enumeration(crf, trees):
     X, y = (part[:10] for part in trees)
     assert crf.status_ is Status.OPTIMAL
-    for x, labels, marginal, log_p in zip(X, y, crf.predict_marginals(X), crf.log_likelihood(X, y), strict=True):
+    found = crf.predict_marginals(X), crf.log_likelihood(X, y), crf.edge_probabilities(iter(X))
+    for x, labels, marginal, log_p, of_edges in zip(X, y, *found, strict=True):
         every, scores = enumerate_scores(crf, x)
         p = np.exp(scores - np.logaddexp.reduce(scores))
         expected = [[p[every[:, t] == b].sum() for b in range(3)] for t in range(len(labels))]
         assert np.allclose(marginal, expected)
+        assert of_edges.shape == (len(x.edges), 3, 3)
+        for (parent, child), table in zip(x.edges, of_edges, strict=True):
+            pairs = np.zeros((3, 3))
+            np.add.at(pairs, (every[:, parent], every[:, child]), p)
+            assert np.allclose(table, pairs)
         assert np.isclose(log_p, np.log(p[(NAMES[every] == labels).all(axis=1)].item()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from maxmargin import inference
 from maxmargin.encode.names.vocabulary import Vocabulary
 from maxmargin.estimators.foundation.fit_options import documents_prediction
-from maxmargin.estimators.foundation.fitting import as_known
+from maxmargin.estimators.foundation.fitting import as_known, as_list
 from maxmargin.problem import IMPOSSIBLE, AnyProblem, exp_oracle, restrict, topk_oracle
 from maxmargin.runtime.dispatch import supports
 from maxmargin.runtime.reach import Generic
@@ -133,6 +134,34 @@ def known_marginals(model: StructuredModel, X: object, allowed: object = None) -
     problem = model._problem(X, allowed)
     means, is_exact = inference.known_marginals(problem, model._w, model.n_jobs)
     return model._encoder.arrange(problem, means), is_exact
+
+
+@documents_prediction
+def edge_probabilities(self: StructuredModel, X: object, *, allowed: object = None) -> list[np.ndarray]:
+    """The probabilities of the labels of both nodes of each edge, as `predict_marginals` has those of single nodes.
+
+    Returns
+    -------
+    list of (E_i, L, L) arrays
+        Edges as they are in X: labels of the first node in rows, of trees the parent, those of the second one in
+        columns, in the order of `classes_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin import TreeCRF
+    >>> X = [(np.eye(3), [(0, 1), (0, 2)]), (np.eye(3)[[0, 1]], [(0, 1)])]
+    >>> model = TreeCRF(C=10.0).fit(X, [["a", "b", "c"], ["a", "b"]])
+    >>> pairs = model.edge_probabilities(X)[0]
+    >>> pairs.shape, np.allclose(pairs[1].sum(axis=0), model.predict_marginals(X)[0][2])
+    ((2, 3, 3), True)
+    """
+    examples = as_list(X)
+    examples = [*examples] if isinstance(examples, Iterator) else examples
+    problem = self._problem(examples, allowed, **self._encoder.of_edges)
+    means, _ = inference.known_marginals(problem, self._w, self.n_jobs)
+    edges = [np.asarray(example[1], np.int64).reshape(-1, 2) for example in examples]
+    return self._encoder.arrange_edges(problem, means, edges)
 
 
 def feature_names(self: StructuredModel) -> np.ndarray:
