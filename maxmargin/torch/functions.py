@@ -207,8 +207,6 @@ def partial_loss(
     (first, *others), (is_allowed, costs) = potentials.tensors, _allowed_parts(potentials, allowed)
     consistent = potentials.replaced((first.masked_fill(~is_allowed, -torch.inf), *others))
     augmented = potentials.replaced((first + costs, *others)) if smoothed.margin else potentials
-    if isinstance(potentials, Dependencies):
-        decode(consistent, n_jobs=n_jobs)  # which raises where no tree is left, as determinants, of sums, do not
     both = augmented, consistent
     best, best_allowed = (_attain(some, None, smoothed, None, n_jobs, is_relative=False) for some in both)
     values = (best - best_allowed) ** 2 / 2 if is_squared else best - best_allowed

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.rows import Rows, row_features
-from maxmargin.problem import IMPOSSIBLE, exp_oracle, max_oracle, part_sizes, sample_oracle, topk_oracle, workspace
+from maxmargin.problem import (
+    IMPOSSIBLE,
+    exp_oracle,
+    max_marginals,
+    max_oracle,
+    part_sizes,
+    sample_oracle,
+    topk_oracle,
+    workspace,
+)
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, LBFGS
 from maxmargin.structures.dependencies import matrix_tree, projective
@@ -106,6 +115,27 @@ def test_impossible_arcs(seed, cls, single_root):
     assert {tuple(row) for row in outputs[:20]} <= {tuple(row) for row in left}
     shares = np.exp(scores - np.logaddexp.reduce(scores))
     assert np.allclose(mu, shares @ np.array([parts_of(y, 0) for y in left]))
+
+
+@pytest.mark.parametrize("cls", SORTS)
+@pytest.mark.parametrize("possible", [{(2, 1), (1, 2)}, {(0, 1), (0, 2)}], ids=["a circle", "two roots"])
+def test_no_tree_is_possible(cls, possible):
+    """All oracles say so by scores below those of all that is possible, and what they find are trees all the same."""
+    n = 4
+    problem = make_problem(np.random.default_rng(0), [n], cls)
+    theta = np.random.default_rng(1).normal(size=(n, n + 1))
+    for m, h in itertools.product(range(n), range(n + 1)):
+        if (m < 2 and (h, m + 1) not in possible) or (m > 1 and h == 0):
+            theta[m, h] = IMPOSSIBLE
+    y, mu, work, best = np.zeros(n, np.int32), np.zeros(theta.size), workspace(problem, 1), np.zeros(theta.size)
+    with interpreted():
+        assert max_oracle(problem, 0, theta.ravel(), y, work) < IMPOSSIBLE / 2
+        assert exp_oracle(problem, 0, theta.ravel(), mu, work) < IMPOSSIBLE / 2
+        max_marginals(problem, 0, theta.ravel(), best, work)
+    assert naive.is_tree(y.tolist())
+    assert (y == 0).sum() == 1
+    assert np.isfinite(mu).all()
+    assert (best < IMPOSSIBLE / 2).all()
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 30])

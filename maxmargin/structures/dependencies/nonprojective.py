@@ -17,17 +17,27 @@ from maxmargin.structures.scalar_semirings import NEVER, LogSums, Sums, pick
 @implements(arc_tables.find_heads, NonprojectiveProblem)
 def find_crossing_heads(problem, arcs, heads, work):
     best_arborescence(arcs, problem.single_root, heads, work.cycles)
+    if problem.single_root:
+        keep_one_root(heads, arcs.shape[0] - 1)
 
 
 @helper
-def score_heads(problem, arcs, heads):
-    """The score of a tree; NEVER if it has several roots and must not, as where no tree of a single one is possible."""
+def keep_one_root(heads, n_words):
+    """Put other roots below the first: there are some only where no tree of a single one is possible."""
+    first = ROOT
+    for m in range(1, n_words + 1):
+        if heads[m - 1] == ROOT:
+            heads[m - 1] = first
+            first = m if first == ROOT else first
+
+
+@helper
+def score_heads(arcs, heads):
+    """The score of a tree."""
     total = 0.0
-    n_roots = 0
     for m in range(1, arcs.shape[0]):
         total += arcs[heads[m - 1], m]
-        n_roots += heads[m - 1] == ROOT
-    return NEVER if problem.single_root and n_roots > 1 else total
+    return total
 
 
 @helper
@@ -40,7 +50,7 @@ def find_without(problem, arcs, m, h, is_forced, work):
         if head != m and (head == h) != is_forced:
             arcs[head, m] = NEVER / size
     arc_tables.find_heads(problem, arcs, work.heads, work)
-    score = score_heads(problem, arcs, work.heads)
+    score = score_heads(arcs, work.heads)
     for head in range(size):
         arcs[head, m] = options[head]
     return score
@@ -87,12 +97,16 @@ def sum_crossing_trees(problem, arcs, means, work):
     taken_out = arc_tables.fill_weights(arcs, weights, work.top)
     log_z = share_all_heads(Sums(), size, problem.single_root, work.walk, means)
     if log_z == NEVER:
+        arc_tables.find_heads(problem, arcs, work.heads, work)
+        best = score_heads(arcs, work.heads)
         fill_logs(arcs, weights, work.top)
         log_z = share_all_heads(LogSums(), size, problem.single_root, work.walk, means)
         for m in range(1, size):
             for h in range(size):
                 is_possible = h != m and arcs[h, m] > IMPOSSIBLE / 2
                 means[h, m] = math.exp(min(means[h, m], 0.0)) if is_possible else 0.0
+        if best < IMPOSSIBLE / 2:
+            return best  # no tree is possible, of which sums of what is nearly nothing do not tell
     return taken_out + log_z
 
 
