@@ -139,8 +139,9 @@ def restrict(problem, excluded):
     """The same examples, parts and weights, with only those outputs that have none of the excluded parts.
 
     `excluded` are `Blocks` of flags for the first parts of each example: those that an output has once or not at all,
-    such as the labels of nodes; parts without a flag are not ruled out. What is restricted already stays so. Some
-    output of every example must be left, which is for callers to check. All oracles are those of the outputs left.
+    such as the labels of nodes; parts without a flag are not ruled out. What is restricted already stays so. All
+    oracles are those of the outputs left. Some output of every example must be left, which is for callers to check: if
+    none is, the score of what `max_oracle` finds is below IMPOSSIBLE / 2.
     Where flags of parts say little of outputs, `excluded` is something else, and `Blocks` raise a `NoFlags`: the limits
     of sides, `BoxLimits`, of boxes; what is known of each output, or None, of structures that methods describe.
     """

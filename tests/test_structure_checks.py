@@ -176,6 +176,13 @@ class RestrictedToLess(Choices):
         return other
 
 
+class AlwaysLeavesSome(Choices):
+    def restrict(self, excluded):
+        other = super().restrict(excluded)
+        other.excluded[:, 0] &= ~other.excluded.all(axis=1)
+        return other
+
+
 class FindsTheImpossible(Choices):
     def max_marginals(self, i, theta, out, work):
         out[:] = np.maximum(theta, -1e9)
@@ -288,6 +295,7 @@ class BendsMore(Choices):
         (ForgetsRules, "with 1 outputs left by restrict, example .: .* differs? from enumeration"),
         (RestrictedToOthers, "restrict must return a problem of the same type"),
         (RestrictedToLess, "restrict changes part_sizes"),
+        (AlwaysLeavesSome, r"max_oracle finds \[0\], though restrict leaves no output"),
         (FindsTheImpossible, "max_marginals has part ., which no output has"),
     ],
 )

@@ -173,6 +173,15 @@ class CheckedExample:
                 is_impossible = best[p] < generics.IMPOSSIBLE / 2
                 assert is_impossible, f"example {self.i}: max_marginals has part {p}, which no output has"
 
+    def check_nothing_left(self) -> None:
+        """Where no output is possible, the score of what the max oracle finds must say so."""
+        y = np.zeros(self.size, np.int32)
+        self.call(generics.max_oracle, self.i, self.theta, y, self.work)
+        self.call(generics.scores, self.w, self.i, self.theta)  # which some oracles change
+        score = self.call(generics.score_output, self.i, self.theta, y)
+        is_impossible = score < generics.IMPOSSIBLE / 2
+        assert is_impossible, f"example {self.i}: max_oracle finds {y}, though restrict leaves no output"
+
     def check_topk(self, table: np.ndarray | None) -> None:
         found, values = np.zeros((self.k, self.size), np.int32), np.zeros(self.k)
         count = self.call(generics.topk_oracle, self.i, self.theta, found, values, EVERY, self.work)

@@ -175,6 +175,13 @@ def _check_restrict(rules: _Rules, weights: tuple[np.ndarray, np.ndarray], rng: 
                 CheckedExample(call, i, w, work, rng, k, {}).check(left)
             except AssertionError as error:
                 raise AssertionError(f"with {len(left)} outputs left by restrict, {error}") from error
+    restricted = generics.restrict(problem, rules.draw_all(rng))
+    with rules.way():
+        call = Caller(restricted)
+    work = generics.workspace(restricted, k)
+    for i, (parts, size) in enumerate(zip(rules.parts, rules.n_flags, strict=True)):
+        if parts[:, :size].any(axis=1).all():
+            CheckedExample(call, i, weights[0], work, rng, k, {}).check_nothing_left()
 
 
 class _Rules:
@@ -210,4 +217,13 @@ class _Rules:
         for parts, size in zip(self.parts, self.n_flags, strict=True):
             kept = parts[rng.integers(len(parts)), :size]
             flags.append(~kept & (is_alone | (rng.random(size) < 0.4)))
+        return as_blocks(flags, bool)
+
+    def draw_all(self, rng: np.random.Generator) -> Blocks:
+        """Flags that leave no output, where flags can: in random order, only as many as that takes."""
+        flags = []
+        for parts, size in zip(self.parts, self.n_flags, strict=True):
+            order = rng.permutation(size)
+            last = parts[:, order].argmax(axis=1).max(initial=-1) if size else -1  # that rules out the last output
+            flags.append(np.isin(np.arange(size), order[: last + 1]))
         return as_blocks(flags, bool)
