@@ -100,14 +100,18 @@ def dependency_trees(n, n_labels=0, single_root=True, projective=False):
                 yield np.array([h * max(n_labels, 1) + label for h, label in zip(heads, labels, strict=True)], np.int32)
 
 
-def segmentations(length, limits):
-    """All segmentations of rows: the label where a segment begins, the number of labels plus it where it goes on."""
+def segmentations(length, limits, allowed=None):
+    """All segmentations of rows: the label where a segment begins, the number of labels plus it where it goes on.
+
+    If only some transitions are allowed, those that use these only.
+    """
     if length == 0:
         yield np.zeros(0, np.int32)
     for label, limit in enumerate(limits):
         for size in range(1, min(limit, length) + 1):
-            for rest in segmentations(length - size, limits):
-                yield np.concatenate([[label], np.full(size - 1, len(limits) + label), rest]).astype(np.int32)
+            for rest in segmentations(length - size, limits, allowed):
+                if allowed is None or not rest.size or allowed[label, rest[0]]:
+                    yield np.concatenate([[label], np.full(size - 1, len(limits) + label), rest]).astype(np.int32)
 
 
 def is_tree(heads):

@@ -45,6 +45,23 @@ def test_predictions_have_the_form_of_y():
     assert tagged.predict_marginals([np.zeros((0, 3))])[0].shape == (0, 2, 3)
 
 
+@pytest.mark.parametrize("cls", [SegmentSVM, SegmentCRF])
+def test_transitions_that_are_not_allowed(cls):
+    """The best outputs are all that use others: segments of a have two rows at most, those of b one."""
+    model = cls(allowed_transitions={("a", "a"), ("a", "b"), ("b", "a")}, random_state=0).fit(ROWS, SEGMENTS)
+    x, allowed = np.eye(3)[[2, 2, 2]], np.array([[True, True], [True, False]])
+    outputs, scores = model.predict_topk([x], 100)[0]
+    assert len(outputs) == len(scores) == len([*segmentations(3, [2, 1], allowed)])
+    assert not any("bb" in "".join(label for _, _, label in segments) for segments in outputs)
+    assert model.predict([x]) == outputs[:1]
+    if cls is SegmentCRF:
+        known = [np.exp(model.log_likelihood([x], [segments]))[0] for segments in outputs]
+        assert np.isclose(sum(known), 1)
+        for segment in ((0, 1, "b"), (1, 2, "b")):
+            expected = sum(p for p, segments in zip(known, outputs, strict=True) if segment in segments)
+            assert np.isclose(model.segment_probabilities([x], [[segment]])[0][0], expected)
+
+
 def test_other_schemes_come_back():
     tags = [["B-a", "E-a", "S-b"], ["S-b", "O"], ["B-a", "E-a"]]
     model = SegmentCRF(C=10.0).fit(ROWS, tags)

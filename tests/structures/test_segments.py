@@ -7,7 +7,7 @@ from maxmargin import SegmentCRF
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.features import ConstantFeatures
-from maxmargin.problem import add_output, exp_oracle, part_sizes, workspace
+from maxmargin.problem import IMPOSSIBLE, add_output, exp_oracle, part_sizes, workspace
 from maxmargin.runtime import interpreted
 from maxmargin.structures.segments.expected_segments import best_expected_segments
 from maxmargin.structures.segments.segment_parts import list_segments
@@ -16,12 +16,15 @@ from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing import check_structure
 from tests import naive
-from tests.toy import random_rows
+from tests.toy import random_rows, random_transitions
 
 
-def make_problem(rng, lengths, limits, *, has_last=True, n_listed=2, storage="dense", dtype="float64", integer=False):
+def make_problem(
+    rng, lengths, limits, *, allowed=None, has_last=True, n_listed=2, storage="dense", dtype="float64", integer=False
+):
     """Random sequences with a few listed segments; `integer` data gives many ties."""
     limits, n = np.array(limits), len(lengths)
+    is_forbidden = np.zeros((len(limits), len(limits)), bool) if allowed is None else ~allowed
     rows = Rows(random_rows(rng, sum(lengths), storage, integer), starts_of(lengths))
     n_columns = (2 + has_last) * len(limits)
     spans = [[(s, e) for e in range(1, t + 1) for s in range(e)] for t in lengths]
@@ -29,7 +32,7 @@ def make_problem(rng, lengths, limits, *, has_last=True, n_listed=2, storage="de
     flat = np.array([span for some in chosen for span in some]).reshape(-1, 2)
     listed, _ = list_segments(starts_of([*map(len, chosen)]), *flat.T)
     more = Rows(random_rows(rng, len(flat), storage, integer), listed.starts)
-    truth = np.concatenate([rng.choice([*naive.segmentations(t, limits)]) for t in lengths])
+    truth = np.concatenate([rng.choice([*naive.segmentations(t, limits, allowed)]) for t in lengths])
     costs = np.zeros((2 * len(limits), n_columns))
     costs[:, : 2 * len(limits)] = 1 - np.eye(2 * len(limits))
     return SegmentProblem(
@@ -39,7 +42,7 @@ def make_problem(rng, lengths, limits, *, has_last=True, n_listed=2, storage="de
         listed=listed,
         supervision=supervise(truth, costs, rng.random(sum(lengths)), dtype),
         excluded=nothing_excluded(n),
-        penalty=np.zeros((len(limits), len(limits)), dtype),
+        penalty=np.where(is_forbidden, IMPOSSIBLE, 0).astype(dtype),
         limits=limits.astype(np.int64),
         n_features=3,
         n_segment_features=3 if n_listed else 0,
@@ -50,37 +53,44 @@ def make_problem(rng, lengths, limits, *, has_last=True, n_listed=2, storage="de
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_compiled_oracles_equal_enumeration(dtype):
-    lengths, limits = [1, 2, 4], [3, 1]
-    problem = make_problem(np.random.default_rng(0), lengths, limits, storage="binary", dtype=dtype)
-    check_structure(problem, lambda i: naive.segmentations(lengths[i], limits), k=6)
+    lengths, limits, allowed = [1, 2, 4], [3, 1], np.array([[True, True], [True, False]])
+    problem = make_problem(np.random.default_rng(0), lengths, limits, allowed=allowed, storage="binary", dtype=dtype)
+    check_structure(problem, lambda i: naive.segmentations(lengths[i], limits, allowed), k=6)
 
 
 @settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
     limits=st.lists(st.integers(1, 5), min_size=1, max_size=2),
+    density=st.sampled_from([0.3, 1.0]),
     has_last=st.booleans(),
     n_listed=st.sampled_from([0, 1, 3]),
     integer=st.booleans(),
     k=st.integers(1, 30),
 )
-def test_random_sequences(seed, limits, has_last, n_listed, integer, k):
-    """Ties, single rows, limits of one and beyond the length, listed segments or none, more asked than there are."""
+def test_random_sequences(seed, limits, density, has_last, n_listed, integer, k):
+    """Ties, single rows, limits of one and beyond the length, listed segments or none, more asked than there are.
+
+    All transitions are allowed, or only some.
+    """
     lengths, rng = [1, 3], np.random.default_rng(seed)
-    problem = make_problem(rng, lengths, limits, has_last=has_last, n_listed=n_listed, integer=integer)
+    allowed = random_transitions(rng, len(limits), density)
+    problem = make_problem(rng, lengths, limits, allowed=allowed, has_last=has_last, n_listed=n_listed, integer=integer)
     with interpreted():
-        check_structure(problem, lambda i: naive.segmentations(lengths[i], limits), random_state=seed, k=k)
+        check_structure(problem, lambda i: naive.segmentations(lengths[i], limits, allowed), random_state=seed, k=k)
 
 
+@pytest.mark.parametrize("allowed", [None, np.array([[False, True], [True, True]])])
 @pytest.mark.parametrize("scale", [1.0, 300.0, 1e5])
-def test_sums_of_far_potentials(scale):
+def test_sums_of_far_potentials(scale, allowed):
     """Sums are safe whatever their logarithms are: beside each other, or far apart."""
     rng, length = np.random.default_rng(0), 5
-    problem = make_problem(rng, [length], [4, 2], n_listed=3)
-    outputs = np.array([*naive.segmentations(length, [4, 2])], np.int32)
+    problem = make_problem(rng, [length], [4, 2], n_listed=3, allowed=allowed)
+    outputs = np.array([*naive.segmentations(length, [4, 2], allowed)], np.int32)
     parts = np.array([segmentation_parts(problem, y) for y in outputs])
     for _ in range(5):
         theta = scale * rng.normal(size=parts.shape[1])
+        theta[-4:] += problem.penalty.ravel()
         scores = parts @ theta
         shares = np.exp(scores - scores.max())
         means = np.zeros(len(theta))
