@@ -167,6 +167,14 @@ def chain_features(x, y, n_labels):
     return np.concatenate([emissions.ravel(), transitions.ravel()])
 
 
+def edge_chain_features(x, z, y, n_labels):
+    """Those of chains, then the features z of transitions, a row for each, by the labels of these: (F_edge, L, L)."""
+    edges = np.zeros((z.shape[1], n_labels, n_labels))
+    for t in range(1, len(y)):
+        edges[:, y[t - 1], y[t]] += z[t - 1]
+    return np.concatenate([chain_features(x, y, n_labels), edges.ravel()])
+
+
 def chain_cost(gold, y, matrix=None, scales=None):
     """The cost of labelling y: sum of scale * matrix[true, predicted], Hamming by default."""
     return sum(

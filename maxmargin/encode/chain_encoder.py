@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,6 +50,7 @@ ONE_ROW = Rows(np.ones((1, 1)), np.array([0, 1]))
 class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
     """The encoder of sequences."""
 
+    takes_edge_features: ClassVar[bool] = True
     penalty: np.ndarray  # (L, L) potentials of transitions before any weight
     end_penalty: np.ndarray  # (2, L) those of the first and of the last label
     n_edge_features: int = 0  # of transitions, besides the constant one
@@ -99,10 +100,8 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         edge_vocabulary, edges = learn_transitions(
             X, edge_features, rows.lengths, min_count=min_count, n_hashed=n_hashed
         )
-        if edges is not None and cls is not ChainEncoder:
-            raise TypeError(
-                "edge_features must be None: only ChainSVM and ChainCRF of order 1 have features of transitions."
-            )
+        if edges is not None and not cls.takes_edge_features:
+            raise TypeError("edge_features must be None: only ChainSVM and ChainCRF have features of transitions.")
         if former is not None and edge_vocabulary != former.edge_vocabulary:
             raise ValueError("edge_features must have the names that they had before.")
         is_stacked = lengths is not None

@@ -23,19 +23,12 @@ BETWEEN = [[["same"], ["other", "far"]], [["other"]], [["same"], ["same"], ["oth
 TAGS = [["x", "x", "y"], ["x", "y"], ["x", "x", "x", "y"]]
 
 
-def features_of(x, z, y):
-    """As those of chains, with the features of transitions after these."""
-    edges = np.zeros((z.shape[1], 2, 2))
-    for t in range(1, len(y)):
-        edges[:, y[t - 1], y[t]] += z[t - 1]
-    return np.concatenate([naive.chain_features(x, y, 2), edges.ravel()])
-
-
 def blocks():
     found = []
     for x, z, y in zip(X, Z, Y, strict=True):
         outputs = [*naive.labellings(len(y), 2)]
-        psi = np.array([features_of(x, z, y) - features_of(x, z, other) for other in outputs])
+        true = naive.edge_chain_features(x, z, y, 2)
+        psi = np.array([true - naive.edge_chain_features(x, z, other, 2) for other in outputs])
         found.append((psi, np.array([naive.chain_cost(y, other) for other in outputs])))
     return found
 
@@ -143,5 +136,5 @@ def test_what_training_had_is_asked_for(model, interpreted_loops):
         model.predict(WORDS)
     with pytest.raises(ValueError, match="edge_features are there, but the model was fitted without"):
         ChainCRF(max_passes=1).fit(WORDS, TAGS).predict(WORDS, edge_features=BETWEEN)
-    with pytest.raises(TypeError, match="only ChainSVM and ChainCRF of order 1 have features of transitions"):
+    with pytest.raises(TypeError, match="only ChainSVM and ChainCRF have features of transitions"):
         KernelChainSVM().fit(X, Y, edge_features=Z)

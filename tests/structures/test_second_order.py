@@ -12,6 +12,7 @@ from maxmargin.structures.second_order.contexts import find_contexts
 from maxmargin.structures.second_order.second_order_problem import SecondOrderProblem
 from maxmargin.testing import Caller, check_structure
 from tests.structures.test_chain import all_labellings
+from tests.structures.test_edge_chain import with_edges
 from tests.toy import CHAIN_SIZES, random_chains, random_transitions
 
 
@@ -29,12 +30,20 @@ def test_oracles_equal_enumeration():
     check_structure(problem, all_labellings(problem.base), k=5)
 
 
-@given(**CHAIN_SIZES, density=st.floats(0.3, 1.0), observed=st.floats(0.0, 1.0))
-@settings(max_examples=15)
-def test_random_chains(seed, lengths, n_labels, k, integer, density, observed):
+@pytest.mark.long
+def test_oracles_with_features_of_transitions_equal_enumeration():
+    rng = np.random.default_rng(0)
+    problem = with_trigrams(with_edges(random_chains(rng, [1, 2, 4, 3], 3, dtype="float32"), rng), rng)
+    check_structure(problem, all_labellings(problem.base), k=5)
+
+
+@given(**CHAIN_SIZES, density=st.floats(0.3, 1.0), observed=st.floats(0.0, 1.0), has_edges=st.booleans())
+@settings(max_examples=20)
+def test_random_chains(seed, lengths, n_labels, k, integer, density, observed, has_edges):
     rng = np.random.default_rng(seed)
     allowed = random_transitions(rng, n_labels, density)
     base = random_chains(rng, lengths, n_labels, integer=integer, allowed=allowed)
+    base = with_edges(base, rng, integer=integer) if has_edges else base
     problem = with_trigrams(base, rng, observed)
     with interpreted():
         check_structure(problem, all_labellings(base, allowed), random_state=seed, k=k)
@@ -54,9 +63,11 @@ def test_expected_counts_are_derivatives(interpreted_loops):
         np.testing.assert_allclose(above[i] - below[i], 2 * counts @ step[-n:], rtol=1e-5)
 
 
-def test_with_weights_of_first_order_it_is_the_chain(interpreted_loops):
+@pytest.mark.parametrize("has_edges", [False, True])
+def test_with_weights_of_first_order_it_is_the_chain(has_edges, interpreted_loops):
     rng = np.random.default_rng(1)
-    base = random_chains(rng, [1, 2, 5, 130], 3)
+    base = random_chains(rng, [1, 2, 5, 40 if has_edges else 130], 3)
+    base = with_edges(base, rng) if has_edges else base
     problem = with_trigrams(base, rng)
     w = rng.normal(size=new_weights(base).size)
     longer = np.append(w, np.zeros(len(problem.contexts.after)))
@@ -71,10 +82,12 @@ def test_with_weights_of_first_order_it_is_the_chain(interpreted_loops):
     assert all(map(np.allclose, inference.transitions(base, w, pairs), inference.transitions(problem, longer, pairs)))
 
 
+@pytest.mark.parametrize("has_edges", [False, True])
 @pytest.mark.parametrize("size", [100.0, 1000.0])  # of potentials, beyond the range of probabilities
-def test_sums_where_probabilities_are_no_numbers(size, interpreted_loops):
+def test_sums_where_probabilities_are_no_numbers(size, has_edges, interpreted_loops):
     rng = np.random.default_rng(2)
-    problem = with_trigrams(random_chains(rng, [4, 3], 2), rng)
+    base = random_chains(rng, [4, 3], 2)
+    problem = with_trigrams(with_edges(base, rng) if has_edges else base, rng)
     w = size * rng.normal(size=new_weights(problem).size)
     found, values = inference.marginals(problem, w)
     for i in range(2):

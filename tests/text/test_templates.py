@@ -150,8 +150,9 @@ def test_the_command_line(tmp_path, interpreted_loops):
     (tmp_path / "template").write_text("U0:%x[0,0]\nB1:%x[0,1]\n")
     options = ["train", tmp_path / "train.txt", "--template", tmp_path / "template", "--max-passes", 30]
     options += ["--model", tmp_path / "a.model"]
-    assert run(*options).code == 0
-    assert run("predict", tmp_path / "a.model", text="Ann NNP\nleft VB\n").out.startswith("Ann NNP B-PER\n")
+    for order in (1, 2):
+        assert run(*options, "--order", order).code == 0
+        assert run("predict", tmp_path / "a.model", text="Ann NNP\nleft VB\n").out.startswith("Ann NNP B-PER\n")
     (tmp_path / "template").write_text("U0:%x[0,0\n")
     assert "Line 1 of the template has a broken macro" in input_error(*options)
     usage = run(*options, "--affixes", 3)

@@ -36,6 +36,7 @@ class KernelLabels(KernelRows[P], LabellingEncoder[P]):
 class KernelChainEncoder(KernelLabels, ChainEncoder):  # type: ignore[misc]
     """The encoder of sequences for a kernel."""
 
+    takes_edge_features: ClassVar[bool] = False
     linear_options: ClassVar[dict[str, object]] = {"with_grams": False, "only_observed": False}
     n_biases: ClassVar[int] = N_BIASES
 

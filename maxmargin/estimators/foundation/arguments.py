@@ -179,7 +179,7 @@ class Memory:
         "{1, 2}",
         "How many labels before it the score of a label depends on. With 2, each three labels in a row that occur in "
         "y, where they are known, have a weight besides those of their transitions; others have these alone, and are "
-        "allowed unless a transition is not. Not with `edge_features`.",
+        "allowed unless a transition is not.",
         default=1,
         check=partial(check_choice, choices=(1, 2)),
     )

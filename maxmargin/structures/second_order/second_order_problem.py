@@ -1,7 +1,7 @@
 """Chains of second order: a chain whose labels are scored by three in a row, too.
 
 Parts and weights are those of the chain, its `base`, then those of Q trigrams: an output has the count of each. Three
-labels in a row that are no trigram have the score of their two transitions alone.
+labels in a row that are no trigram have the score of their two transitions alone. Transitions may have features.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin import problem as generics
-from maxmargin.arrays.vectors import add_scaled, copy_into, inner
-from maxmargin.arrays.views import matrix
+from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.execution.threads import aligned
 from maxmargin.features import ConstantFeatures, join_layouts, layout_of_rows, squared_sums
 from maxmargin.features.layout import layout_of
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.chains.chain_problem import ChainProblem
+from maxmargin.structures.chains.chain_problem import ChainProblem, nodes_and_pairs
+from maxmargin.structures.chains.edge_chain_problem import EdgeChainProblem
 from maxmargin.structures.delegated import delegate
 from maxmargin.structures.k_best import k_best
 from maxmargin.structures.second_order import state_logs, state_paths, state_sums
@@ -28,7 +28,7 @@ from maxmargin.structures.second_order.contexts import Contexts, find_trigram
 class SecondOrderProblem(NamedTuple):
     """A chain and its trigrams."""
 
-    base: ChainProblem
+    base: ChainProblem | EdgeChainProblem
     contexts: Contexts
     n_base_weights: int
 
@@ -46,22 +46,16 @@ class SecondOrderWork(NamedTuple):
 
 @helper
 def parts_of(problem, i, parts):
-    """The parts of labels (T, L), of pairs (L, L) and of trigrams (Q,) of example i, as views."""
-    n_labels = problem.contexts.number.shape[0]
-    starts = problem.base.starts
-    n_nodes = (starts[i + 1] - starts[i]) * n_labels
-    return (
-        matrix(parts, 0, starts[i + 1] - starts[i], n_labels),
-        matrix(parts, n_nodes, n_labels, n_labels),
-        trigrams_of(problem, i, parts),
-    )
+    """The parts of labels (T, L), of pairs, as the chain has them, and of trigrams (Q,) of example i, as views."""
+    nodes, pairs = nodes_and_pairs(problem.base, i, parts)
+    return nodes, pairs, trigrams_of(problem, i, parts)
 
 
 @helper
 def trigrams_of(problem, i, parts):
     """The parts of trigrams of example i, as a view."""
-    n_labels = problem.contexts.number.shape[0]
-    first = (problem.base.starts[i + 1] - problem.base.starts[i] + n_labels) * n_labels
+    nodes, pairs = nodes_and_pairs(problem.base, i, parts)
+    first = nodes.size + pairs.size
     return parts[first : first + problem.contexts.after.size]
 
 
@@ -152,25 +146,25 @@ def score_labelling(problem, i, theta, y):
 
 @helper
 def find_paths(problem, i, theta, tables):
-    """Viterbi: return the potentials of labels, and what the last row lacks."""
+    """Viterbi: return the potentials of labels and of pairs, and what the last row lacks."""
     nodes, pairs, trigrams = parts_of(problem, i, theta)
     state_paths.fill_scores(pairs, trigrams, problem.contexts, tables.scores)
-    return nodes, state_paths.viterbi(nodes, problem.contexts, tables)
+    return nodes, pairs, state_paths.viterbi(nodes, pairs, problem.contexts, tables)
 
 
 @implements(generics.max_oracle, SecondOrderProblem)
 def max_second_order(problem, i, theta, y, work):
-    nodes, lacking = find_paths(problem, i, theta, work.sums.states)
-    return lacking + state_paths.backtrack(nodes, problem.contexts, work.sums.states, y)
+    nodes, pairs, lacking = find_paths(problem, i, theta, work.sums.states)
+    return lacking + state_paths.backtrack(nodes, pairs, problem.contexts, work.sums.states, y)
 
 
 @implements(generics.topk_oracle, SecondOrderProblem)
 def topk_second_order(problem, i, theta, outputs, values, level, work):
-    nodes, lacking = find_paths(problem, i, theta, work.sums.states)
+    nodes, pairs, lacking = find_paths(problem, i, theta, work.sums.states)
     length, n_labels = nodes.shape
     width = work.sums.states.scores.shape[1]
     best = lacking + state_paths.highest_state(work.sums.states.forward, length - 1, n_labels, width, problem.contexts)
-    paths = state_paths.StatePaths(n_labels, problem.contexts, work.sums.states)
+    paths = state_paths.StatePaths(n_labels, pairs, problem.contexts, work.sums.states)
     count = k_best(paths, length, best, outputs, values, level, work.branches)
     state_paths.write_labels(problem.contexts, width, outputs, count)
     generics.rank(problem, i, theta, outputs, values, count)
@@ -179,9 +173,9 @@ def topk_second_order(problem, i, theta, outputs, values, level, work):
 
 @implements(generics.max_marginals, SecondOrderProblem)
 def second_order_max_marginals(problem, i, theta, out, work):
-    nodes, lacking = find_paths(problem, i, theta, work.sums.states)
+    nodes, pairs, lacking = find_paths(problem, i, theta, work.sums.states)
     best, _, _ = parts_of(problem, i, out)
-    state_paths.max_marginals(nodes, problem.contexts, work.sums.states, lacking, best)
+    state_paths.max_marginals(nodes, pairs, problem.contexts, work.sums.states, lacking, best)
 
 
 @implements(generics.exp_oracle, SecondOrderProblem)
@@ -191,51 +185,61 @@ def exp_second_order(problem, i, theta, mu, work):
         return log_z
     precise = work.theta[: theta.size]
     copy_into(precise, theta)
+    precise_mu = work.mu[: mu.size]
     if theta.itemsize == 4:
-        log_z, is_safe = sum_shares(problem, i, precise, work.mu, work.precise)
+        log_z, is_safe = sum_shares(problem, i, precise, precise_mu, work.precise)
     if not is_safe:
-        nodes = fill_precise_scores(problem, i, theta, work)
-        means, pairs, trigrams = parts_of(problem, i, work.mu)
-        log_z = state_logs.log_forward(nodes, problem.contexts, work.precise)
-        state_logs.log_backward(nodes, problem.contexts, means, work.precise)
-        state_sums.write_counts(problem.contexts, work.precise, pairs, trigrams)
-    copy_into(mu, work.mu[: mu.size])
+        nodes, pairs = fill_precise_scores(problem, i, theta, work)
+        clear(precise_mu)
+        means, counts, trigrams = parts_of(problem, i, precise_mu)
+        log_z = state_logs.log_forward(nodes, pairs, problem.contexts, work.precise)
+        state_logs.log_backward(nodes, pairs, problem.contexts, means, counts, trigrams, work.precise)
+    copy_into(mu, precise_mu)
     return log_z
 
 
 @helper
 def sum_shares(problem, i, theta, mu, tables):
     """The exp oracle by probabilities: return the log-partition function, and whether nothing was lost."""
+    clear(mu)
     nodes, pairs, trigrams = parts_of(problem, i, theta)
-    state_sums.exponentiate_scores(pairs, trigrams, problem.contexts, tables)
-    log_z, is_safe = state_sums.forward_shares(nodes, problem.contexts, tables)
+    means, counts, trigram_counts = parts_of(problem, i, mu)
+    return sum_views(nodes, pairs, trigrams, problem.contexts, means, counts, trigram_counts, tables)
+
+
+@helper
+def sum_views(nodes, pairs, trigrams, contexts, means, counts, trigram_counts, tables):
+    """As `sum_shares`, which gives up where each position has pairs of its own: those are for logarithms."""
+    if pairs.ndim == 1:
+        return 0.0, False
+    state_sums.exponentiate_scores(pairs, trigrams, contexts, tables)
+    log_z, is_safe = state_sums.forward_shares(nodes, contexts, tables)
     if is_safe:
-        means, pairs, trigrams = parts_of(problem, i, mu)
-        state_sums.backward_shares(problem.contexts, means, tables)
-        state_sums.write_counts(problem.contexts, tables, pairs, trigrams)
+        state_sums.backward_shares(contexts, means, tables)
+        state_sums.add_counts(contexts, tables, counts, trigram_counts)
     return log_z, is_safe
 
 
 @helper
 def fill_precise_scores(problem, i, theta, work):
-    """Put the scores of transitions and trigrams into precise tables; return the potentials of labels, in float64."""
+    """Put the scores of transitions and trigrams into precise tables; return the potentials of labels and of pairs."""
     precise = work.theta[: theta.size]
     copy_into(precise, theta)
     nodes, pairs, trigrams = parts_of(problem, i, precise)
     state_paths.fill_scores(pairs, trigrams, problem.contexts, work.precise.states.scores)
-    return nodes
+    return nodes, pairs
 
 
 @implements(generics.sample_oracle, SecondOrderProblem)
 def sample_second_order(problem, i, theta, draws, outputs, work):
-    nodes = fill_precise_scores(problem, i, theta, work)
-    state_logs.log_forward(nodes, problem.contexts, work.precise)
-    state_logs.sample_paths(nodes, problem.contexts, draws, outputs, work.precise)
+    nodes, pairs = fill_precise_scores(problem, i, theta, work)
+    state_logs.log_forward(nodes, pairs, problem.contexts, work.precise)
+    state_logs.sample_paths(nodes, pairs, problem.contexts, draws, outputs, work.precise)
 
 
 @implements(generics.transition_marginals, SecondOrderProblem)
 def second_order_transition_marginals(problem, i, theta, pairs, out, work):
-    nodes = fill_precise_scores(problem, i, theta, work)
+    nodes, potentials = fill_precise_scores(problem, i, theta, work)
     means, _, _ = parts_of(problem, i, work.mu)
-    state_logs.log_forward(nodes, problem.contexts, work.precise)
-    state_logs.transition_marginals(nodes, problem.contexts, means, pairs, out, work.precise)
+    state_logs.log_forward(nodes, potentials, problem.contexts, work.precise)
+    state_logs.transition_marginals(nodes, potentials, problem.contexts, means, pairs, out, work.precise)

@@ -9,17 +9,22 @@ import math
 
 import numpy as np
 
-from maxmargin.arrays.vectors import clear
-from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.structures.chains.chain_dp import exact
+from maxmargin.structures.chains.chain_dp import exact, pairs_into
 from maxmargin.structures.chains.chain_logs import draw_label
 from maxmargin.structures.second_order.contexts import count_states, find_state, label_of, state_after
-from maxmargin.structures.second_order.state_paths import fill_steps, highest_state, subtract_highest_state
+from maxmargin.structures.second_order.state_paths import (
+    add_pairs,
+    arrive,
+    fill_steps,
+    highest_state,
+    subtract_highest_state,
+)
+from maxmargin.structures.second_order.state_sums import add_counts
 
 
 @exact
-def log_forward(nodes, contexts, tables):
+def log_forward(nodes, pairs, contexts, tables):
     """Fill forward[t, s] with the log of the sum over paths to state s at t; return the log-partition function."""
     length, n_labels = nodes.shape
     states = tables.states
@@ -27,10 +32,11 @@ def log_forward(nodes, contexts, tables):
     width = scores.shape[1]
     log_z = 0.0
     for t in range(length):
-        for b in range(n_labels):
-            for c in range(n_labels):
-                if t > 0:
+        if t > 0:
+            for b in range(n_labels):
+                for c in range(n_labels):
                     steps[b, c] = log_step(contexts, scores, forward, t, b, c)
+            add_pairs(pairs, t, steps)
         for c in range(n_labels):
             forward[t, c] = nodes[t, c]
             if t > 0:
@@ -48,7 +54,7 @@ def log_forward(nodes, contexts, tables):
 
 @exact
 def log_step(contexts, scores, forward, t, b, c):
-    """The log of the sum over paths whose labels at t - 1 and t are b and c, but for the potential of c."""
+    """The log of the sum over paths whose labels at t - 1 and t are b and c, by the table of scores."""
     width = scores.shape[1]
     top = forward[t - 1, b] + scores[b, c]
     for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
@@ -73,12 +79,13 @@ def log_bypass(steps, bypass, c):
 
 
 @exact
-def log_backward(nodes, contexts, means, tables):
-    """After `log_forward`: marginals into `means`, expected transitions into `counts` of the tables."""
-    clear(matrix(tables.counts, 0, 1, tables.counts.size)[0])
+def log_backward(nodes, pairs, contexts, means, counts, trigrams, tables):
+    """After `log_forward`: marginals into `means`; adds the expected numbers of pairs and of trigrams to theirs."""
+    length, n_labels = nodes.shape
     log_end(contexts, means, tables)
-    for t in range(means.shape[0] - 1, 0, -1):
-        log_step_back(nodes, contexts, t, means, tables)
+    for t in range(length - 1, 0, -1):
+        log_step_back(nodes, pairs, contexts, t, means, tables)
+        add_counts(contexts, tables, pairs_into(counts, t, n_labels), trigrams)
 
 
 @exact
@@ -92,13 +99,13 @@ def log_end(contexts, means, tables):
 
 
 @exact
-def log_step_back(nodes, contexts, t, means, tables):
-    """From position t of `log_backward` to the one before; the transitions between them are added to the counts."""
+def log_step_back(nodes, pairs, contexts, t, means, tables):
+    """From position t of `log_backward` to the one before; `counts` of the tables are those between them."""
     n_labels = nodes.shape[1]
     scores, steps, backward = tables.states.scores, tables.states.steps, tables.states.arrivals
     follow = tables.states.follow
     width = scores.shape[1]
-    fill_steps(nodes, contexts, backward, t, steps)
+    fill_steps(nodes, pairs, contexts, backward, t, steps)
     for b in range(n_labels):
         for j in range(count_states(contexts, b)):
             s = find_state(contexts, b, j, width)
@@ -118,7 +125,7 @@ def log_step_back(nodes, contexts, t, means, tables):
         for j in range(count_states(contexts, b)):
             s = find_state(contexts, b, j, width)
             for c in range(n_labels):
-                tables.counts[s, c] += tables.shares[0, s] * follow[s, c]
+                tables.counts[s, c] = tables.shares[0, s] * follow[s, c]
 
 
 @exact
@@ -145,14 +152,13 @@ def fill_shares(contexts, t, means, tables):
 
 
 @exact
-def transition_marginals(nodes, contexts, means, chosen, out, tables):
+def transition_marginals(nodes, pairs, contexts, means, chosen, out, tables):
     """out[t K + k] = p(y_t = a, y_{t+1} = b), where chosen[k] = a L + b is one of K pairs; after `log_forward`."""
     length, n_labels = nodes.shape
     counts = tables.counts
     log_end(contexts, means, tables)
     for t in range(length - 1, 0, -1):
-        clear(matrix(counts, 0, 1, counts.size)[0])
-        log_step_back(nodes, contexts, t, means, tables)
+        log_step_back(nodes, pairs, contexts, t, means, tables)
         for k in range(chosen.size):
             a, b = chosen[k] // n_labels, chosen[k] % n_labels
             found = 0.0
@@ -162,11 +168,11 @@ def transition_marginals(nodes, contexts, means, chosen, out, tables):
 
 
 @exact
-def sample_paths(nodes, contexts, draws, outputs, tables):
+def sample_paths(nodes, pairs, contexts, draws, outputs, tables):
     """Draw a path into each row of `outputs`, from its last label to the first; after `log_forward`."""
     length, n_labels = nodes.shape
-    scores, forward = tables.states.scores, tables.states.forward
-    width = scores.shape[1]
+    forward = tables.states.forward
+    width = tables.gains.shape[1]
     shares = tables.shares
     for k in range(outputs.shape[0]):
         after = 0
@@ -177,9 +183,10 @@ def sample_paths(nodes, contexts, draws, outputs, tables):
                 for j in range(count_states(contexts, b)):
                     s = find_state(contexts, b, j, width)
                     shares[0, s] = forward[t, s]
-                    if t < length - 1:
-                        is_source = state_after(contexts, b, c, width) == after
-                        shares[0, s] += scores[s, c] if is_source else IMPOSSIBLE
+                    if t < length - 1 and state_after(contexts, b, c, width) == after:
+                        shares[0, s] = arrive(pairs, tables.states, t + 1, s, b, c)
+                    elif t < length - 1:
+                        shares[0, s] += IMPOSSIBLE
                     top = max(top, shares[0, s])
             for s in range(width + contexts.label.size):
                 is_state = s < n_labels or s >= width

@@ -1,11 +1,12 @@
 """Dynamic programs on chains of second order: Viterbi, its K best paths and max-marginals.
 
-All take `nodes`, the T x L potentials of (position, label), and tables with the scores of transitions and trigrams.
-Paths go through the states of `maxmargin.structures.second_order.contexts`, and tables have a column for each. Numbers
-are relative as those of `chain_dp`.
+All take `nodes` and `pairs` as `chain_dp` does, and tables with the scores of transitions and trigrams. Paths go
+through the states of `maxmargin.structures.second_order.contexts`, and tables have a column for each. Numbers are
+relative as those of `chain_dp`.
 
 From state s, whose label is b, label c leads to a state that depends on b and c only. So a step first finds the best
-way into each two labels (b, c), for eight labels c at a time, and then what is best for each state.
+way into each two labels (b, c), for eight labels c at a time, and then what is best for each state. Where the pairs of
+each position are its own, these are added in between, and the tables have the scores of trigrams alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from maxmargin.arrays.lanes import LANES, at, copy_row, fetch, padded, plus, sto
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.chains.chain_dp import exact, less, subtract_highest
+from maxmargin.structures.chains.chain_dp import exact, pairs_into, subtract_highest
 from maxmargin.structures.k_best import branch_off, offer, take
 from maxmargin.structures.second_order.contexts import ALONE, Contexts, count_states, find_state, label_of, state_after
 
@@ -58,18 +59,43 @@ def new_state_tables(length: int, contexts: Contexts, dtype: DTypeLike) -> State
 @exact
 def fill_scores(pairs, trigrams, contexts, scores):
     """Put the scores from each state to each label into their table."""
-    n_labels = pairs.shape[0]
+    n_labels = contexts.number.shape[0]
     width = scores.shape[1]
-    for b in range(n_labels):
-        copy_row(pairs, b, scores, b, n_labels)
-    for k in range(contexts.label.size):
-        copy_row(pairs, contexts.label[k], scores, width + k, n_labels)
+    if pairs.ndim == 2:
+        for b in range(n_labels):
+            copy_row(pairs, b, scores, b, n_labels)
+        for k in range(contexts.label.size):
+            copy_row(pairs, contexts.label[k], scores, width + k, n_labels)
+    else:
+        for s in range(width + contexts.label.size):
+            for c in range(n_labels):
+                scores[s, c] = 0
     for q in range(contexts.after.size):
         scores[width + contexts.context[q], contexts.after[q]] += trigrams[q]
 
 
 @exact
-def viterbi(nodes, contexts, tables):
+def add_pairs(pairs, t, steps):
+    """Add the pairs into position t, where they are its own."""
+    if pairs.ndim == 1:
+        n_labels = steps.shape[0]
+        into = pairs_into(pairs, t, n_labels)
+        for b in range(n_labels):
+            for c in range(n_labels):
+                steps[b, c] += into[b, c]
+
+
+@exact
+def arrive(pairs, tables, t, s, b, c):
+    """The score of the best path that ends in state s, of label b, at t - 1, with a step to label c at t."""
+    score = tables.forward[t - 1, s] + tables.scores[s, c]
+    if pairs.ndim == 1:
+        score += pairs_into(pairs, t, tables.steps.shape[0])[b, c]
+    return score
+
+
+@exact
+def viterbi(nodes, pairs, contexts, tables):
     """Fill the tables of the best paths, after `fill_scores`; return what the last row lacks."""
     length, n_labels = nodes.shape
     scores, steps, bypass = tables.scores, tables.steps, tables.bypass
@@ -88,6 +114,7 @@ def viterbi(nodes, contexts, tables):
                 for s in range(first, last):
                     best = upper(best, plus(at(forward, t - 1, s), fetch(scores, s, c)))
                 store(steps, b, c, best)
+        add_pairs(pairs, t, steps)
         for c in range(0, width, LANES):
             best = plus(fetch(bypass, 0, c), fetch(steps, 0, c))
             for b in range(1, n_labels):
@@ -126,23 +153,22 @@ def best_last(forward, t, n_labels, width, contexts):
 
 
 @exact
-def best_source(tables, n_labels, contexts, t, state):
+def best_source(pairs, tables, n_labels, contexts, t, state):
     """The first state at t - 1, by its label, on a best path into a state at t."""
-    scores, forward, arrivals = tables.scores, tables.forward, tables.arrivals
-    width = scores.shape[1]
+    width = tables.scores.shape[1]
     c = label_of(contexts, state, width)
     found = 0
     for b in range(n_labels):
         if state_after(contexts, b, c, width) == state:
             for j in range(count_states(contexts, b)):
                 found = find_state(contexts, b, j, width)
-                if forward[t - 1, found] + scores[found, c] >= arrivals[t, state]:
+                if arrive(pairs, tables, t, found, b, c) >= tables.arrivals[t, state]:
                     return found
     return found  # of a state that cannot be
 
 
 @exact
-def backtrack(nodes, contexts, tables, y):
+def backtrack(nodes, pairs, contexts, tables, y):
     """Write the labels of the best path into `y`; return its score, relative as the last row is."""
     length, n_labels = nodes.shape
     width = tables.scores.shape[1]
@@ -151,7 +177,7 @@ def backtrack(nodes, contexts, tables, y):
     for t in range(length - 1, -1, -1):
         y[t] = label_of(contexts, state, width)
         if t > 0:
-            state = best_source(tables, n_labels, contexts, t, state)
+            state = best_source(pairs, tables, n_labels, contexts, t, state)
     return score
 
 
@@ -159,6 +185,7 @@ class StatePaths(NamedTuple):
     """States chosen from the last position down to the first; outputs hold states, not labels."""
 
     n_labels: int
+    pairs: np.ndarray
     contexts: Contexts
     tables: StateTables
 
@@ -170,7 +197,7 @@ def take_state(choices, y, s, option):
 
 @implements(branch_off, StatePaths)
 def branch_off_path(choices, y, s, branches):
-    n_labels, contexts, tables = choices
+    n_labels, pairs, contexts, tables = choices
     forward = tables.forward
     width = tables.scores.shape[1]
     t = y.size - 1 - s
@@ -184,14 +211,14 @@ def branch_off_path(choices, y, s, branches):
     else:
         after = y[t + 1]
         c = label_of(contexts, after, width)
-        best = best_source(tables, n_labels, contexts, t + 1, after)
+        best = best_source(pairs, tables, n_labels, contexts, t + 1, after)
         for b in range(n_labels):
             if state_after(contexts, b, c, width) == after:
                 for j in range(count_states(contexts, b)):
                     state = find_state(contexts, b, j, width)
                     if state != best:
-                        lost = less(tables.arrivals[t + 1, after], forward[t, state], tables.scores[state, c])
-                        offer(branches, s, state, lost)
+                        arrived = arrive(pairs, tables, t + 1, state, b, c)
+                        offer(branches, s, state, tables.arrivals[t + 1, after] - arrived)
     y[t] = best
 
 
@@ -204,7 +231,7 @@ def write_labels(contexts, width, outputs, count):
 
 
 @exact
-def max_marginals(nodes, contexts, tables, lacking, best):
+def max_marginals(nodes, pairs, contexts, tables, lacking, best):
     """best[t, b], the score of the best path through label b at t, after Viterbi; overwrites its arrivals."""
     length, n_labels = nodes.shape
     scores, steps = tables.scores, tables.steps
@@ -222,7 +249,7 @@ def max_marginals(nodes, contexts, tables, lacking, best):
         for b in range(n_labels):
             best[t, b] += total
         if t > 0:
-            fill_steps(nodes, contexts, backward, t, steps)
+            fill_steps(nodes, pairs, contexts, backward, t, steps)
             for b in range(n_labels):
                 for j in range(count_states(contexts, b)):
                     s = find_state(contexts, b, j, width)
@@ -245,8 +272,11 @@ def subtract_highest_state(rows, t, n_labels, width, contexts):
 
 
 @exact
-def fill_steps(nodes, contexts, backward, t, steps):
-    """steps[b, c], the score of label c at t, and of what comes after it, where b is the label before."""
+def fill_steps(nodes, pairs, contexts, backward, t, steps):
+    """steps[b, c], the score of label c at t, and of what comes after it, where b is the label before.
+
+    With that of the pair, where pairs are of each position.
+    """
     n_labels = nodes.shape[1]
     width = steps.shape[1]
     for b in range(n_labels):
@@ -255,3 +285,4 @@ def fill_steps(nodes, contexts, backward, t, steps):
     for k in range(contexts.label.size):
         c = contexts.label[k]
         steps[contexts.before[k], c] = nodes[t, c] + backward[t, width + k]
+    add_pairs(pairs, t, steps)

@@ -327,15 +327,16 @@ def fill_means(contexts, forward, backward, t, width, means):
 
 
 @helper
-def write_counts(contexts, tables, pairs, trigrams):
-    """The expected numbers of pairs and of trigrams, of the counts of the tables."""
+def add_counts(contexts, tables, pairs, trigrams):
+    """Add those of the tables to the expected numbers of pairs and of trigrams."""
     counts = tables.counts
     n_labels = pairs.shape[0]
     width = counts.shape[1]
     for b in range(n_labels):
-        copy_row(counts, b, pairs, b, n_labels)
+        for c in range(n_labels):
+            pairs[b, c] += counts[b, c]
     for k in range(contexts.label.size):
         for c in range(n_labels):
             pairs[contexts.label[k], c] += at(counts, width + k, c)
     for q in range(contexts.after.size):
-        trigrams[q] = at(counts, width + contexts.context[q], contexts.after[q])
+        trigrams[q] += at(counts, width + contexts.context[q], contexts.after[q])
