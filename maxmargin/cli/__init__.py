@@ -297,8 +297,8 @@ def compile_ahead(
         str | None,
         typer.Option(
             "--for",
-            help="Models to compile for, with commas in between: chains, crf, tagger, multiclass, trees, matchings, "
-            "graphs.",
+            help="Models to compile for, with commas in between: chains, crf, tagger, segments, parsers, multiclass, "
+            "trees, matchings, graphs.",
             metavar="NAMES",
             show_default="all",
         ),

@@ -15,7 +15,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin import ChainCRF, ChainSVM, GraphCutSVM, MatchingSVM, MulticlassSVM, Tagger, Tree, TreeSVM
+from maxmargin import (
+    ChainCRF,
+    ChainSVM,
+    DependencyCRF,
+    GraphCutSVM,
+    MatchingSVM,
+    MulticlassSVM,
+    SegmentCRF,
+    Tagger,
+    Tree,
+    TreeSVM,
+)
 from maxmargin.checks import check_choice
 from maxmargin.cli.common import show
 from maxmargin.runtime import cache_folder
@@ -23,6 +34,7 @@ from maxmargin.runtime.cache import compiled_anew, finished
 from maxmargin.runtime.modes import as_on_much_data
 from maxmargin.runtime.shipped import packing
 from maxmargin.tagger.word_tagger import default_model
+from maxmargin.text import ArcFeatures
 from maxmargin.wording import count_of
 
 N_EXAMPLES, N_LABELS = 20, 3
@@ -58,6 +70,18 @@ def make_sentences() -> Iterator[Examples]:
     sentence = ["Ann", "Lee", "met", "Bo", "."]
     yield N_EXAMPLES * [sentence], N_EXAMPLES * [["B-PER", "I-PER", "O", "B-PER", "O"]]
     yield N_EXAMPLES * [sentence], N_EXAMPLES * [["NOUN", "NOUN", "VERB", "NOUN", "PUNCT"]]
+
+
+def make_segments() -> Iterator[Examples]:
+    """Those sequences, whose segments are of one row each."""
+    for rows, y in make_sequences():
+        yield rows, [[(t, t + 1, label) for t, label in enumerate(labels.tolist())] for labels in y]
+
+
+def make_parses() -> Iterator[Examples]:
+    """Sentences with features of arcs by name, and their trees."""
+    sentence, tree = [("She", "PRON"), ("sings", "VERB"), (".", "PUNCT")], [(2, "nsubj"), (0, "root"), (2, "punct")]
+    yield ArcFeatures().transform(N_EXAMPLES * [sentence]), N_EXAMPLES * [tree]
 
 
 def make_classes() -> Iterator[Examples]:
@@ -98,6 +122,8 @@ MODELS = {
     "chains": Ahead(ChainSVM, make_sequences, ("predict", "predict_topk")),
     "crf": Ahead(ChainCRF, make_sequences, ("predict", "predict_topk", "predict_marginals", "log_likelihood")),
     "tagger": Ahead(Tagger, make_sentences, ("predict", "predict_topk", "predict_marginals", "predict_entities")),
+    "segments": Ahead(SegmentCRF, make_segments),
+    "parsers": Ahead(DependencyCRF, make_parses),
     "multiclass": Ahead(MulticlassSVM, make_classes),
     "trees": Ahead(TreeSVM, make_trees),
     "matchings": Ahead(MatchingSVM, make_matchings),

@@ -42,7 +42,7 @@ def test_a_few_models(few_examples, tmp_path, monkeypatch):
 
 
 def test_bad_input(tmp_path, monkeypatch):
-    known = "chains, crf, tagger, multiclass, trees, matchings, graphs"
+    known = "chains, crf, tagger, segments, parsers, multiclass, trees, matchings, graphs"
     assert input_error("compile", "--for", "crf,chain") == f"--for must be one of {known}, not 'chain'."
     assert all(name in run("compile", "--help").out for name in MODELS)
     file = tmp_path / "file"
