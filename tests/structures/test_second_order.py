@@ -38,7 +38,7 @@ def test_oracles_with_features_of_transitions_equal_enumeration():
 
 
 @given(**CHAIN_SIZES, density=st.floats(0.3, 1.0), observed=st.floats(0.0, 1.0), has_edges=st.booleans())
-@settings(max_examples=20)
+@settings(max_examples=15)
 def test_random_chains(seed, lengths, n_labels, k, integer, density, observed, has_edges):
     rng = np.random.default_rng(seed)
     allowed = random_transitions(rng, n_labels, density)
