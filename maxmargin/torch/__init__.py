@@ -10,18 +10,7 @@ except ModuleNotFoundError as error:
 
 from maxmargin.torch.base_head import Head
 from maxmargin.torch.choice_potentials import Candidates, GraphCuts
-from maxmargin.torch.functions import (
-    crf_loss,
-    decode,
-    hinge_loss,
-    log_partition,
-    marginals,
-    partial_loss,
-    score,
-    smooth_hinge_loss,
-    structured_loss,
-    topk,
-)
+from maxmargin.torch.functions import decode, log_partition, marginals, score, topk
 from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, TreeHead
 from maxmargin.torch.label_potentials import Chains, Trees
 from maxmargin.torch.linked.link_heads import AlignmentHead, MatchingHead
@@ -35,6 +24,8 @@ from maxmargin.torch.parses.segment_heads import SegmentHead
 from maxmargin.torch.parses.segment_potentials import Segments
 from maxmargin.torch.potentials import Parts, Potentials
 from maxmargin.torch.prox_linear import ProxLinear
+from maxmargin.torch.supervised.full_losses import crf_loss, hinge_loss, smooth_hinge_loss, structured_loss
+from maxmargin.torch.supervised.partial_losses import partial_loss
 
 __all__ = [
     "AlignmentHead",

@@ -207,6 +207,22 @@ class Scored(Function):
         return torch.as_tensor(found).to(gradient), None, None, None, None
 
 
+def attain(
+    potentials: Potentials,
+    loss: BaseLoss,
+    y: Numbers | None = None,
+    cost: Costs | None = None,
+    n_jobs: int | None = None,
+    *,
+    is_relative: bool,
+) -> Tensor:
+    """The losses of all examples, (n,), less the scores of true outputs, if relative."""
+    batch = Batch(potentials, y, cost, loss.n_best, n_jobs)
+    others = "hinge_loss and smooth_hinge_loss" if loss.oracle == "exp" else "hinge_loss"
+    batch.need(loss.oracle, f"{loss.oracle} oracle: {others} can do without.")
+    return Attained.apply(batch.flat, batch, loss, is_relative)
+
+
 def dtype_of(flat: Tensor) -> npt.DTypeLike:
     """The dtype of NumPy in which loops take potentials."""
     return np.float32 if flat.dtype == torch.float32 else np.float64

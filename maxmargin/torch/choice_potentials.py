@@ -18,10 +18,11 @@ from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, supervise_evenly, without_costs
 from maxmargin.torch import potentials
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials
+from maxmargin.torch.label_potentials import check_labels
+from maxmargin.torch.potentials import IGNORED, BatchRows, Costs, Numbers, Potentials, RowPotentials
 
 
-class Candidates(Potentials):
+class Candidates(RowPotentials):
     """Scores of the candidates of each example, of which one is chosen: proposals, readings, classes.
 
     Parameters
@@ -31,7 +32,8 @@ class Candidates(Potentials):
     lengths
         (B,) numbers of candidates; of padded ones also a (B, K) mask, or None where all have K.
 
-    True outputs y are (B,) indices; costs have the shape of `scores` and are 1 by default, of the true ones 0.
+    True outputs y are (B,) indices, of padded scores also -100 where nothing is known; costs have the shape of `scores`
+    and are 1 by default, of the true ones 0.
 
     Examples
     --------
@@ -54,18 +56,29 @@ class Candidates(Potentials):
         return self.tensors[0]
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Candidates:
-        return Candidates(tensors[0], self.rows.lengths)
+        return Candidates(tensors[0], self.rows.given)
+
+    def ignoring(self, y: Numbers) -> Candidates:
+        if self.rows.width is None:
+            return self
+        is_known = potentials.as_integers("y", y, (self.rows.n_entries,)) != IGNORED
+        kept = self.rows.keep(np.repeat(is_known[:, np.newaxis], self.rows.width, axis=1))
+        return self if kept is None else Candidates(self.scores, kept)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         return torch.as_tensor(np.concatenate(rows).astype(np.int64))
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> CandidateProblem:
         starts, n = self.rows.starts, self.n
-        labels = np.zeros(n, np.int64) if y is None else potentials.as_integers("y", y, (n,))
+        entries = self.rows.entries
+        labels = np.zeros(n, np.int64)
+        if y is not None:
+            labels = potentials.as_integers("y", y, (self.rows.n_entries,))[entries]
         is_missing = (labels < 0) | (labels >= self.rows.lengths)
         if is_missing.any():
-            i = int(np.flatnonzero(is_missing)[0])
-            raise ValueError(f"y[{i}] is {labels[i]}, but batch entry {i} has {self.rows.lengths[i]} candidates.")
+            k = int(np.flatnonzero(is_missing)[0])
+            i = entries[k]
+            raise ValueError(f"y[{i}] is {labels[k]}, but batch entry {i} has {self.rows.lengths[k]} candidates.")
         truth = starts[:-1] + labels
         if y is None:
             costs = np.zeros(starts[-1])
@@ -77,7 +90,7 @@ class Candidates(Potentials):
             if costs[truth].any():
                 i = int(np.flatnonzero(costs[truth])[0])
                 raise ValueError(
-                    f"cost must be zero for true candidates, but is {costs[truth[i]]:g} in batch entry {i}."
+                    f"cost must be zero for true candidates, but is {costs[truth[i]]:g} in batch entry {entries[i]}."
                 )
         return CandidateProblem(
             features=ConstantFeatures(),
@@ -205,7 +218,7 @@ class GraphCuts(Potentials):
             supervision = without_costs(np.full(starts[-1], NO_LABEL), 2, dtype)
         else:
             labels = self.rows.pick("y", y)
-            potentials.check_labels(labels, 2, starts)
+            check_labels(labels, 2, self.rows)
             is_given = cost is not None
             costs = _costs("cost", cost, self.rows, tuple(self.nodes.shape)) if is_given else np.ones(starts[-1])
             supervision = supervise_evenly(labels, costs, 2, dtype)

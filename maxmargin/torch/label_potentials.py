@@ -18,16 +18,15 @@ from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.torch import potentials
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, RowPotentials
 
 
-class LabelPotentials(Potentials):
+class LabelPotentials(RowPotentials):
     """What potentials of labels share: rows of nodes, then tables of pairs of labels.
 
     Tables are shared by the batch, (L, L), belong to an example each, (B, L, L), or to a row each.
     """
 
-    rows: BatchRows
     tensors: tuple[Tensor, Tensor]
 
     def _lay_out(self, starts: np.ndarray, counts: npt.ArrayLike) -> None:
@@ -39,7 +38,7 @@ class LabelPotentials(Potentials):
 
     def _own_tables(self) -> np.ndarray:
         """Where the tables of examples start, if these share one, or have one each."""
-        return np.arange(self.n)[:, np.newaxis] * (self.tensors[1].ndim > 2)
+        return self.rows.entries[:, np.newaxis] * (self.tensors[1].ndim > 2)
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -52,9 +51,9 @@ class LabelPotentials(Potentials):
         return self.tensors[0].shape[-1]
 
     def _check_tables(self, name: str, tables: Tensor, n_rows: int | None) -> None:
-        shapes = [(self.n_labels,) * 2, (self.n, *(self.n_labels,) * 2)]
+        shapes = [(self.n_labels,) * 2, (self.rows.n_entries, *(self.n_labels,) * 2)]
         if n_rows is not None:
-            shapes.append((self.n, n_rows, *(self.n_labels,) * 2))
+            shapes.append((self.rows.n_entries, n_rows, *(self.n_labels,) * 2))
         if tuple(tables.shape) not in shapes:
             raise ValueError(
                 f"{name} must have one of the shapes {', '.join(map(str, shapes))}, not {tuple(tables.shape)}."
@@ -67,6 +66,15 @@ class LabelPotentials(Potentials):
         return self.rows.arrange(rows)
 
 
+def check_labels(labels: np.ndarray, n_labels: int, rows: BatchRows) -> None:
+    """Raise unless the true labels of all rows are 0 to n_labels - 1."""
+    is_missing = (labels < 0) | (labels >= n_labels)
+    if is_missing.any():
+        at = int(np.flatnonzero(is_missing)[0])
+        i, place = rows.locate(at)
+        raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
+
+
 def supervise_labels(
     rows: BatchRows, y: Numbers | None, cost: Costs | None, n_labels: int, dtype: npt.DTypeLike
 ) -> LabelSupervision:
@@ -74,7 +82,7 @@ def supervise_labels(
     if y is None:
         return without_costs(np.full(rows.starts[-1], NO_LABEL), n_labels, dtype)
     labels = rows.pick("y", y)
-    potentials.check_labels(labels, n_labels, rows.starts)
+    check_labels(labels, n_labels, rows)
     costs = cost.detach().cpu().numpy() if isinstance(cost, Tensor) else "hamming" if cost is None else cost
     of_labels = labelling_costs(costs, None, np.arange(n_labels), np.bincount(labels), rows.lengths)
     return supervise(labels, *of_labels, dtype)

@@ -15,9 +15,9 @@ from maxmargin.checks import check_choice, check_count, check_positive
 from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.solvers import Result
 from maxmargin.torch.choice_potentials import Candidates
-from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.potentials import Costs
 from maxmargin.torch.score_map import ScoreMap
+from maxmargin.torch.supervised.full_losses import structured_loss
 from maxmargin.trace import Trace
 
 STEP_SCHEDULES = ("constant", "sqrt", "inverse")

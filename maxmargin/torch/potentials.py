@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,21 @@ class Potentials:
         return self
 
     def ignoring(self, y: Numbers) -> Self:
-        """Without the positions whose true label is -100, where outputs are labels of padded sequences."""
+        """Without the positions whose true label is -100, and the examples that have no others.
+
+        Where outputs are labels of padded sequences, candidates, or heads of words; others are as they were.
+        """
         return self
+
+    @property
+    def entries(self) -> np.ndarray:
+        """Which entries of the batch the examples are."""
+        return np.arange(self.n)
+
+    def place(self, values: Tensor, n: int) -> Tensor:
+        """Numbers of the examples among those of a batch of n, with zeros for the others."""
+        at = torch.as_tensor(self.entries, device=values.device)
+        return values if self.n == n else values.new_zeros(n).index_copy(0, at, values)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         """One output per example, in the shape of true outputs."""
@@ -108,15 +121,6 @@ def as_integers(name: str, values: Numbers, shape: tuple[int, ...]) -> np.ndarra
     return array.astype(np.int64)
 
 
-def check_labels(labels: np.ndarray, n_labels: int, starts: np.ndarray) -> None:
-    """Raise unless the true labels of all examples are 0 to n_labels - 1."""
-    is_missing = (labels < 0) | (labels >= n_labels)
-    if is_missing.any():
-        at = int(np.flatnonzero(is_missing)[0])
-        i, place = locate(at, starts)
-        raise ValueError(f"y holds {labels[at]} at position {place} of batch entry {i}, beyond 0 to {n_labels - 1}.")
-
-
 def read_mask(mask: np.ndarray, shape: tuple[int, ...], may_skip: bool) -> tuple[np.ndarray, np.ndarray | None]:
     """The lengths that a mask of padded rows stands for, and the mask, if it leaves out more than padding.
 
@@ -139,6 +143,16 @@ def read_mask(mask: np.ndarray, shape: tuple[int, ...], may_skip: bool) -> tuple
     return lengths, array
 
 
+class NothingKnown(ValueError):
+    """Raised where no example of a batch has a true output."""
+
+
+class Labelled(NamedTuple):
+    """In place of lengths, (B, T) flags of the rows that have labels: examples without any are left out."""
+
+    flags: np.ndarray
+
+
 class BatchRows:
     """The rows of a batch: padded, (B, T, ...) with lengths, or packed one after the other, (N, ...) with lengths.
 
@@ -150,14 +164,16 @@ class BatchRows:
         The rows.
     lengths
         (B,) the numbers of rows of the examples; of a padded tensor also a (B, T) mask of them, or None where examples
-        have all T.
+        have all T; or `Labelled` ones.
     n_axes
         Of a row.
     may_skip
         Whether a mask may leave out rows that others come after.
     """
 
-    def __init__(self, name: str, tensor: Tensor, lengths: Numbers | None, n_axes: int, may_skip: bool = False) -> None:
+    def __init__(
+        self, name: str, tensor: Tensor, lengths: Numbers | Labelled | None, n_axes: int, may_skip: bool = False
+    ) -> None:
         shape = tuple(tensor.shape)
         self.is_padded = tensor.ndim == 2 + n_axes
         if not self.is_padded and tensor.ndim != 1 + n_axes:
@@ -171,12 +187,18 @@ class BatchRows:
                 raise ValueError(f"lengths must say how many rows of {name} each example has, as they are packed.")
             lengths = np.full(shape[0], shape[1])
         self.mask: np.ndarray | None = None  # (B, T) flags of rows, where it leaves out more than padding
-        given = lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
-        if self.is_padded and given.dtype.kind in "biu" and (given.ndim == 2 or given.dtype == bool):
-            lengths, self.mask = read_mask(given, shape[:2], may_skip)
-        n = shape[0] if self.is_padded else len(given)
         self.name, self.width = name, shape[1] if self.is_padded else None
-        self.lengths = as_integers("lengths", lengths, (n,))
+        self.n_entries = shape[0] if self.is_padded else len(lengths)
+        self.entries = np.arange(self.n_entries)  # of the batch, which the examples are
+        if isinstance(lengths, Labelled):
+            counts, self.mask = read_mask(lengths.flags, shape[:2], may_skip)
+            self.entries = np.flatnonzero(counts)
+            given = counts[self.entries]
+        else:
+            given = lengths.detach().cpu().numpy() if isinstance(lengths, Tensor) else np.asarray(lengths)
+            if self.is_padded and given.dtype.kind in "biu" and (given.ndim == 2 or given.dtype == bool):
+                given, self.mask = read_mask(given, shape[:2], may_skip)
+        self.lengths = as_integers("lengths", given, (len(self.entries),))
         most = shape[1] if self.is_padded else shape[0]
         is_wrong = (self.lengths < 1) | (self.lengths > most)
         if is_wrong.any():
@@ -185,7 +207,7 @@ class BatchRows:
         self.starts = starts_of(self.lengths)
         if not self.is_padded and self.starts[-1] != most:
             raise ValueError(f"lengths add up to {self.starts[-1]}, but {name} has {most} rows.")
-        self.first = shape[1] * np.arange(n) if self.is_padded else self.starts[:-1]  # rows, in the flat tensor
+        self.first = shape[1] * self.entries if self.is_padded else self.starts[:-1]  # rows, in the flat tensor
 
     @property
     def n(self) -> int:
@@ -213,27 +235,42 @@ class BatchRows:
         return size * rows, size * (np.arange(rows.shape[1]) < self.lengths[:, np.newaxis])
 
     @property
-    def given(self) -> np.ndarray:
+    def flags(self) -> np.ndarray:
+        """(B, T) flags of the rows of all examples."""
+        flags = np.zeros((self.n_entries, self.width), dtype=bool)  # type: ignore[type-var]
+        flags.ravel()[self.all] = True
+        return flags
+
+    @property
+    def given(self) -> Any:
         """The lengths or the mask that make these rows of a tensor of this shape."""
+        if self.n < self.n_entries:
+            return Labelled(self.flags)
         return self.lengths if self.mask is None else self.mask
+
+    def locate(self, at: int) -> tuple[int, int]:
+        """The entry of the batch that a row of all examples is of, and its place there."""
+        return locate(at, self.starts) if self.width is None else divmod(int(self.all[at]), self.width)
 
     def pick(self, name: str, values: Numbers) -> np.ndarray:
         """Integers of all rows of all examples, one after the other; of padding they may be anything."""
         if not self.is_padded:
             return as_integers(name, values, (int(self.starts[-1]),))
-        return as_integers(name, values, (self.n, self.width)).ravel()[self.all]  # type: ignore[arg-type]
+        return as_integers(name, values, (self.n_entries, self.width)).ravel()[self.all]  # type: ignore[arg-type]
 
-    def without_ignored(self, y: Numbers) -> np.ndarray | None:
-        """(B, T) flags of the rows whose true label is not -100, or None where these are all of them."""
-        if self.width is None:
-            return None
-        is_row = np.zeros((self.n, self.width), dtype=bool)
-        is_row.ravel()[self.all] = True
-        is_kept = is_row & (as_integers("y", y, is_row.shape) != IGNORED)
-        if not is_kept.any(axis=1).all():
-            i = int(np.argmin(is_kept.any(axis=1)))
-            raise ValueError(f"y ignores all positions of batch entry {i}: each has {IGNORED}.")
-        return None if (is_kept == is_row).all() else is_kept
+    def without_ignored(self, y: Numbers) -> Labelled | None:
+        """The rows whose true label is not -100, or None where these are all of them."""
+        return None if self.width is None else self.keep(as_integers("y", y, (self.n_entries, self.width)) != IGNORED)
+
+    def keep(self, is_known: np.ndarray) -> Labelled | None:
+        """Those rows of which flags (B, T) say that something is known, or None where these are all of them."""
+        flags = self.flags
+        if not (flags & is_known).any():
+            raise NothingKnown(
+                f"y ignores all positions of all batch entries: each has {IGNORED}. PyTorch's mean is nan there; "
+                'with reduction="sum" the loss is 0.'
+            )
+        return None if is_known[flags].all() else Labelled(flags & is_known)
 
     def pack(self, tensor: Tensor) -> Tensor:
         """The rows of a tensor, one after the other, without padding."""
@@ -245,7 +282,7 @@ class BatchRows:
         """Numbers of the rows of each example, as (B, T) with -1 for padding, or packed as (N,)."""
         if not self.is_padded:
             return torch.as_tensor(np.concatenate(rows).astype(np.int64))
-        out = np.full((self.n, self.width), -1)  # type: ignore[type-var]
+        out = np.full((self.n_entries, self.width), -1)  # type: ignore[type-var]
         out.ravel()[self.all] = np.concatenate(rows)
         return torch.as_tensor(out)
 
@@ -254,6 +291,16 @@ def segments(*pairs: tuple[npt.ArrayLike, npt.ArrayLike]) -> tuple[np.ndarray, n
     """Starts and sizes of segments, (n, S), from one pair of them per segment."""
     starts, sizes = (np.stack(np.broadcast_arrays(*column), axis=1) for column in zip(*pairs, strict=True))
     return starts, sizes
+
+
+class RowPotentials(Potentials):
+    """Those of rows, of which batches may have more than the examples with labels."""
+
+    rows: BatchRows
+
+    @property
+    def entries(self) -> np.ndarray:
+        return self.rows.entries
 
 
 class Parts(Potentials):

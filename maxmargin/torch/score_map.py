@@ -24,10 +24,10 @@ from maxmargin.structures.derived.linearized import linearized
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.autograd import Batch
 from maxmargin.torch.choice_potentials import Candidates
-from maxmargin.torch.functions import structured_loss
 from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
 from maxmargin.torch.linked.link_potentials import Matchings
 from maxmargin.torch.potentials import Costs, Parts, Potentials
+from maxmargin.torch.supervised.full_losses import structured_loss
 
 
 class ScoreMap:

@@ -9,6 +9,8 @@ from maxmargin.torch import (
     Candidates,
     ChainHead,
     Chains,
+    Dependencies,
+    DependencyHead,
     SegmentHead,
     Segments,
     TreeHead,
@@ -120,6 +122,61 @@ def test_labels_of_minus_100_leave_positions_out(case, loss):
     torch.testing.assert_close(score(masked([6, 4, 6]), y), score(masked(MASK), labels))
 
 
+@pytest.mark.parametrize("loss", [crf_loss, hinge_loss])
+def test_examples_without_labels_are_left_out(case, loss):
+    tensors, masked, _, labels = case
+    y = labels.masked_fill(~MASK, -100)
+    y[1] = -100
+    expected = loss(masked(MASK), labels, reduction="none")[[0, 2]]
+    found = loss(masked([6, 4, 6]), y, reduction="none")
+    assert found[1] == 0
+    torch.testing.assert_close(found[[0, 2]], expected)
+    torch.testing.assert_close(loss(masked([6, 4, 6]), y), expected.mean())
+    torch.testing.assert_close(loss(masked([6, 4, 6]), y, reduction="sum"), expected.sum())
+    torch.testing.assert_close(score(masked([6, 4, 6]), y)[[0, 2]], score(masked(MASK), labels)[[0, 2]])
+    both = (torch.autograd.grad(losses.sum(), tensors) for losses in (found, expected))
+    for one, other in zip(*both, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_tables_of_each_example_stay_with_it():
+    y, own = LABELS.clone(), random(3, 2, 2)
+    y[0] = -100
+    steps = Chains(EMISSIONS, random(3, 5, 2, 2))
+    of_trees = (Trees(EMISSIONS, PARENTS, tables, [6, 4, 6]) for tables in (own, TABLES))
+    for potentials in (Chains(EMISSIONS, own), steps, *of_trees):
+        found, expected = (crf_loss(potentials, labels, reduction="none")[1:] for labels in (y, LABELS))
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_examples_without_labels_are_those_of_cross_entropy(reduction):
+    scores, y = random(3, 4), torch.tensor([2, -100, 0])
+    expected = torch.nn.functional.cross_entropy(scores, y, reduction=reduction)
+    torch.testing.assert_close(crf_loss(Candidates(scores), y, reduction=reduction), expected)
+    of_ones = Chains(scores[:, None], random(4, 4))
+    torch.testing.assert_close(crf_loss(of_ones, y[:, None], reduction=reduction), expected)
+    nothing = torch.full((3,), -100)
+    expected = torch.nn.functional.cross_entropy(scores, nothing, reduction=reduction)
+    if reduction == "mean":
+        assert expected.isnan()
+        with pytest.raises(ValueError, match="y ignores all positions of all batch entries"):
+            crf_loss(of_ones, nothing[:, None])
+        return
+    found = crf_loss(of_ones, nothing[:, None], reduction=reduction)
+    torch.testing.assert_close(found, expected)
+    assert not torch.autograd.grad(found.sum(), scores)[0].any()
+
+
+def test_sentences_without_heads_are_left_out(interpreted_loops):
+    scores, y = random(2, 2, 3), torch.tensor([[-100, -100], [0, 1]])
+    found = crf_loss(Dependencies(scores), y, reduction="none")
+    torch.testing.assert_close(found, torch.stack([scores.new_zeros(()), crf_loss(Dependencies(scores[1:]), y[1:])]))
+    head, features = DependencyHead(3, dtype=torch.double), random(2, 2, 3, 3).detach()
+    alone = head.certificate(y[1:], features[1:], loss="log")
+    assert head.certificate(y, features, loss="log").primal == pytest.approx(alone.primal)
+
+
 def test_gradients_are_those_of_differences():
     assert torch.autograd.gradcheck(
         lambda *tensors: crf_loss(Chains(tensors[0], tensors[1], MASK, *tensors[2:]), LABELS),
@@ -139,10 +196,10 @@ def test_heads_are_solved_without_them(head, inputs, labels):
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match=r"y ignores all positions of batch entry 2: each has -100\."):
-        crf_loss(Chains(EMISSIONS, TRANSITIONS), torch.tensor([[0] * 6, [0] * 6, [-100] * 6]))
-    with pytest.raises(ValueError, match=r"y holds -7 at position 0 of batch entry 0"):
-        crf_loss(Chains(EMISSIONS, TRANSITIONS), torch.full((3, 6), -7))
+    with pytest.raises(ValueError, match=r"y ignores all positions of all batch entries: each has -100\."):
+        ChainHead(3, 2).solve(torch.full((3, 6), -100), random(3, 6, 3).detach().float())
+    with pytest.raises(ValueError, match=r"y holds -7 at position 5 of batch entry 1"):
+        crf_loss(Chains(EMISSIONS, TRANSITIONS), torch.tensor([[-100] * 6, [-100, 0, 0, 0, 0, -7], [0] * 6]))
     with pytest.raises(ValueError, match=r"transitions must not differ from step to step"):
         Chains(EMISSIONS, random(3, 5, 2, 2), MASK)
     with pytest.raises(ValueError, match=r"pairs must not differ from edge to edge, .* where parents are left out"):
@@ -152,7 +209,7 @@ def test_bad_input():
     with pytest.raises(ValueError, match=r"parents names 8 at node 0 of batch entry 1, which has 6 nodes"):
         Trees(EMISSIONS, [PARENTS[0], [8] * 6, PARENTS[2]], TRANSITIONS, MASK)
     with pytest.raises(
-        ValueError, match=r"y holds 2 at position 0 of batch entry 0, but no segment of label 0 goes on"
+        ValueError, match=r"y holds 2 at position 1 of batch entry 0, but no segment of label 0 goes on"
     ):
         crf_loss(Segments(ROLES, TRANSITIONS, DURATIONS), torch.tensor([[-100, 2, 0, 0, 0, 0], [0] * 6, [0] * 6]))
     with pytest.raises(ValueError, match=r"lengths, as a mask, must be True up to a length"):

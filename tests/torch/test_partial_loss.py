@@ -7,11 +7,14 @@ torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmarg
 
 from maxmargin import Loss
 from maxmargin.torch import (
+    Alignments,
     Candidates,
     Chains,
     Dependencies,
     GraphCuts,
+    Matchings,
     Segments,
+    SpanTrees,
     Trees,
     crf_loss,
     hinge_loss,
@@ -19,7 +22,15 @@ from maxmargin.torch import (
     score,
     structured_loss,
 )
-from tests.naive import dependency_trees, labellings, segmentations
+from tests.naive import (
+    alignment_parts,
+    alignments,
+    dependency_trees,
+    labellings,
+    matchings,
+    segmentations,
+    span_trees,
+)
 
 LENGTHS = [3, 1, 2]
 PARENTS = [[-1, 0, 0], [-1, 9, 9], [1, -1, 9]]
@@ -166,6 +177,95 @@ def test_arcs(projective, n_labels, interpreted_loops):
         partial_loss(potentials, allowed & (torch.arange(4) != 1).view(1, 4, 1, *[1] * len(more)))
 
 
+def check_values(potentials, allowed, scores, costs, y, one):
+    """Of one example, given the scores and costs of all outputs; and, where `one` allows nothing else, that of y."""
+    scores, costs = torch.stack(scores), torch.tensor(costs)
+    assert 0 < (costs == 0).sum() < len(costs)
+    for loss, smooth in (("log", torch.logsumexp), ("hinge", torch.amax)):
+        if loss == "hinge" or not isinstance(potentials, Matchings):
+            others = scores + costs if loss == "hinge" else scores
+            expected = smooth(others, 0) - smooth(scores[costs == 0], 0)
+            assert partial_loss(potentials, allowed, loss).item() == pytest.approx(expected.item(), abs=1e-9)
+            if one is not None:
+                assert torch.allclose(partial_loss(potentials, one, loss), structured_loss(potentials, y, loss))
+
+
+def test_spans_that_a_tree_must_have(interpreted_loops):
+    scores = random(1, 4, 5, 2)
+    potentials, trees = SpanTrees(scores, [3]), [*span_trees(3, 2)]
+    allowed = torch.ones(1, 4, 5, 3, dtype=torch.bool)
+    allowed[0, 0, 2] = torch.tensor([True, False, False])  # 0:2 has label 0, so that there is no 1:3
+    allowed[0, 1, 2, 2] = allowed[0, 2, 3, 1] = False  # 1:2 has some label, 2:3 not label 1
+    allowed[0, 0, 4] = allowed[0, 3] = False  # beyond the length
+    consistent = [t for t in trees if {(0, 2, 0), (1, 2)} <= {*t, *(s[:2] for s in t)} and (2, 3, 1) not in t]
+    right = {span for tree in consistent for span in tree}
+    known = [{(0, 2, 0)}, {(1, 2, 0), (1, 2, 1)}]
+    costs = [len({*tree} - right) + sum(not some & {*tree} for some in known) for tree in trees]
+    assert [tree for tree, cost in zip(trees, costs, strict=True) if cost == 0] == consistent
+    y, one = torch.full((1, 4, 5), -1), torch.zeros(1, 4, 5, 3, dtype=torch.bool)
+    one[..., 2] = True
+    for lo, hi, label in consistent[-1]:
+        y[0, lo, hi], one[0, lo, hi] = label, torch.arange(3) == label
+    of_trees = [sum((scores[0][span] for span in tree), scores.new_zeros(())) for tree in trees]
+    check_values(potentials, allowed, of_trees, costs, y, one)
+    crossing, nothing = allowed.clone(), allowed.clone()
+    crossing[0, 1, 3, 2] = nothing[0, 2, 3] = False
+    with pytest.raises(ValueError, match="Batch entry 0 has no possible output"):
+        partial_loss(potentials, crossing)
+    with pytest.raises(ValueError, match="allowed of batch entry 0 leaves the span 2:3 neither a label nor none"):
+        partial_loss(potentials, nothing)
+
+
+@pytest.mark.parametrize("kind", ["aligned", "aligned with gaps", "matched", "matched with gaps"])
+def test_links_and_items_without_one(kind, interpreted_loops):
+    scores, moves, gaps, inserted = random(1, 3, 4), random(3, 3), random(1, 3), random(1, 4)
+    gaps = gaps if "gaps" in kind else None
+    given = torch.zeros(2) if gaps is None else gaps[0, :2]
+    if "aligned" in kind:
+        potentials = Alignments(scores, moves, gaps, inserted, sizes=[[2, 3]])
+        theta = torch.cat([scores[0, :2, :3].flatten(), given, inserted[0, :3], moves.flatten()])
+        outputs = [np.array([dict(links).get(v, -1) for v in range(2)]) for links in alignments(2, 3)]
+        of_all = [(theta * torch.tensor(alignment_parts(links, 2, 3))).sum() for links in alignments(2, 3)]
+    else:
+        potentials, outputs = Matchings(scores, [[2, 3]], gaps), [*matchings(2, 3)]
+        table = torch.cat([scores[0, :2, :3], given[:, None]], dim=1)
+        of_all = [sum(table[v, links[v]] for v in range(2)) for links in outputs]
+    allowed = torch.ones(1, 3, 5, dtype=torch.bool)
+    allowed[0, 0, 1] = allowed[0, 1, 0] = allowed[0, 1, -1] = False  # 0 has no link to 1, 1 has one, but not to 0
+    allowed[0, :, 3] = allowed[0, 2] = False  # beyond the sizes
+    flags = np.delete(allowed[0].numpy(), 3, axis=1)
+    costs = [
+        sum(int(not flags[v, links[v]]) * (1 + int(links[v] >= 0 and not flags[v, -1])) for v in range(2))
+        for links in outputs
+    ]
+    one, y = torch.zeros_like(allowed), torch.full((1, 3), -1)
+    y[0, :2] = torch.as_tensor(outputs[costs.index(0)])
+    one[0, range(2), y[0, :2]] = True
+    check_values(potentials, allowed, of_all, costs, y, one)
+    with pytest.raises(ValueError, match="allowed leaves left node 1 of batch entry 0 neither a link nor none"):
+        partial_loss(potentials, allowed & (torch.arange(3) != 1)[:, None], "hinge")
+
+
+def test_links_of_what_is_warped(interpreted_loops):
+    scores, moves = random(1, 3, 4), random(3, 3)
+    allowed = torch.ones(1, 3, 4, dtype=torch.bool)
+    allowed[0, 0, 2] = allowed[0, 1, 0] = allowed[0, 2] = False
+    theta = torch.cat([scores[0, :2, :3].flatten(), moves.flatten()])
+    ways = [*alignments(2, 3, warps=True)]
+    of_all = [(theta * torch.tensor(alignment_parts(links, 2, 3, warps=True))).sum() for links in ways]
+    costs = [sum(not allowed[0][link] for link in links) for links in ways]
+    check_values(Alignments(scores, moves, sizes=[[2, 3]], warp=True), allowed, of_all, costs, None, None)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_derivatives_of_spans_and_links(loss, interpreted_loops):
+    spans, links = torch.ones(1, 2, 3, 2, dtype=torch.bool), torch.ones(1, 2, 3, dtype=torch.bool)
+    spans[0, 0, 1, 1] = links[0, 0, -1] = False
+    assert torch.autograd.gradcheck(lambda table: partial_loss(SpanTrees(table), spans, loss), random(1, 2, 3, 1))
+    of_links = (random(1, 2, 2), random(3, 3))
+    assert torch.autograd.gradcheck(lambda *tensors: partial_loss(Alignments(*tensors), links, loss), of_links)
+
+
 def test_bad_input():
     potentials = chains(random(3, 3, 3), random(3, 3))
     with pytest.raises(ValueError, match=r"allowed must hold booleans in the shape \(3, 3, 3\), not .* in \(3, 3\)"):
@@ -176,5 +276,5 @@ def test_bad_input():
         partial_loss(potentials, nothing)
     with pytest.raises(ValueError, match="allowed leaves no candidate of batch entry 0"):
         partial_loss(Candidates(random(2, 3)), torch.zeros(2, 3, dtype=bool))
-    with pytest.raises(TypeError, match=r"partial_loss is for Chains, .* and Dependencies, not for GraphCuts"):
+    with pytest.raises(TypeError, match=r"partial_loss is for Chains, .* and Matchings, not for GraphCuts"):
         partial_loss(GraphCuts(random(1, 2), [(0, 1)], torch.ones(1)), torch.ones(1, 2, dtype=bool))

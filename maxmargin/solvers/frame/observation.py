@@ -75,6 +75,14 @@ class Observer:
     def _is_enough(self, certificate: Certificate) -> bool:
         return bool(np.isfinite(certificate.gap) and certificate.gap <= self.run.target(certificate.primal))
 
+    def _is_settled(self, certificate: Certificate) -> bool:
+        """Whether a gap is within tol of what the objective would be without its prior, beside which it may be zero."""
+        objective, primal = self.run.objective, certificate.primal
+        if objective.prior is not None:
+            primal += objective.regularization * objective.layout.inner(objective.prior, certificate.w)
+            primal -= objective.constant
+        return bool(certificate.gap <= self.run.target(primal))
+
     def result(self) -> Result:
         """What the run has led to."""
         run, dual = self.run, self.trace.last("dual")
@@ -89,6 +97,12 @@ class Observer:
         is_solved = self._is_enough(certificate)
         if was_solved and not is_solved:
             run.verdict = Status.STALLED if self.held_out is None else Status.HELD_OUT
+        if run.verdict is Status.STALLED and not is_solved and self._is_settled(certificate):
+            is_solved = True
+            run.notes.append(
+                f"A gap of {certificate.gap:.2g} is left, which {np.dtype(run.w.dtype).name} cannot close: within tol "
+                "of what the objective would be without its prior."
+            )
         status = run.status(is_solved)
         if run.wrong_outputs:
             run.notes.append(f"The oracle returned an output worse than a known one {run.wrong_outputs} times.")

@@ -125,6 +125,7 @@ class Objective:
         n = self.runner.n
         self.weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n)
         self.linear, self.constant = read_terms(linear, prior, self.regularization, self.layout)
+        self.prior = None if prior is None else np.asarray(prior, np.float64)
 
     def _find_layout(self) -> WeightLayout:
         return layout_of(self.problem.problem)

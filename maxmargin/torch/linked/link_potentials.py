@@ -80,6 +80,15 @@ class Matchings(Potentials):
         """Those of links."""
         return self.tensors[0]
 
+    @property
+    def alone(self) -> Tensor | None:
+        """Those of left nodes without a link."""
+        return self.tensors[1] if len(self.tensors) > 1 else None
+
+    def scored(self, scores: Tensor, alone: Tensor) -> Matchings:
+        """The same with other scores of links, and of left nodes without one."""
+        return Matchings(scores, self.sides, alone)
+
     def replaced(self, tensors: tuple[Tensor, ...]) -> Matchings:
         scores, *unmatched = tensors
         return Matchings(scores, self.sides, *unmatched)
@@ -194,6 +203,15 @@ class Alignments(Potentials):
     def moves(self) -> Tensor | None:
         """Those of moves after each other; of mean parts, expected counts of them."""
         return self.given.get("moves")
+
+    @property
+    def alone(self) -> Tensor | None:
+        """Those of left items without a link."""
+        return self.given.get("deleted")
+
+    def scored(self, scores: Tensor, alone: Tensor) -> Alignments:
+        """The same with other scores of links, and of left items without one."""
+        return Alignments(scores, sizes=self.sides, warp=self.warp, **{**self.given, "deleted": alone})
 
     def unshared(self) -> Alignments:
         moves = self.moves

@@ -60,7 +60,8 @@ class DependencyHead(Head):
         self, potentials: Dependencies, dtype: npt.DTypeLike, features: Tensor, *others: object
     ) -> dict[str, object]:
         lengths = potentials.rows.lengths
-        pieces = [x[:n, : n + 1].reshape(n * (n + 1), -1) for x, n in zip(features, lengths.tolist(), strict=True)]
+        known = features[torch.as_tensor(potentials.entries)]
+        pieces = [x[:n, : n + 1].reshape(n * (n + 1), -1) for x, n in zip(known, lengths.tolist(), strict=True)]
         return feature_fields(as_rows(torch.cat(pieces), starts_of(lengths * (lengths + 1))), dtype)
 
 

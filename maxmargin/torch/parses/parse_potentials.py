@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.encode.sentences.head_trees import are_trees, make_projective, read_trees
 from maxmargin.encode.sentences.span_trees import binarize, read_span_trees
 from maxmargin.features import ConstantFeatures
@@ -18,20 +17,22 @@ from maxmargin.structures.dependencies.dependency_problem import NonprojectivePr
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.structures.spans.span_problem import SpanProblem, SpanSupervision, no_signs
 from maxmargin.supervision.exclusions import nothing_excluded
+from maxmargin.torch.label_potentials import check_labels
 from maxmargin.torch.potentials import (
     IGNORED,
     BatchRows,
     Costs,
+    Labelled,
     Numbers,
     Potentials,
+    RowPotentials,
     as_integers,
-    check_labels,
     check_tensors,
     segments,
 )
 
 
-class Dependencies(Potentials):
+class Dependencies(RowPotentials):
     """Scores of arcs between words, of which a dependency tree has one to each word.
 
     Parameters
@@ -45,7 +46,8 @@ class Dependencies(Potentials):
         As of `maxmargin.DependencySVM`.
 
     True outputs y are (B, n) heads of words, counted from 1, 0 for the root; of arcs with labels (B, n, 2), the head
-    and the label of each word. A wrong head costs 1, and so does a wrong label at the right head.
+    and the label of each word; -100 as all heads of a sentence of which nothing is known. A wrong head costs 1, and so
+    does a wrong label at the right head.
 
     Examples
     --------
@@ -87,8 +89,18 @@ class Dependencies(Potentials):
         return self.tensors[0]
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Dependencies:
-        lengths = self.rows.lengths
-        return Dependencies(tensors[0], lengths, projective=self.projective, single_root=self.single_root)
+        return self._of_rows(self.rows.given, *tensors)
+
+    def ignoring(self, y: Numbers) -> Dependencies:
+        n_words, has_labels = self.scores.shape[1], bool(self.n_labels)
+        table = as_integers("y", y, (self.rows.n_entries, n_words, 2)[: 2 + has_labels])
+        is_known = (table[..., 0] if has_labels else table) != IGNORED
+        of_trees = (is_known & self.rows.flags).any(axis=1, keepdims=True)
+        kept = self.rows.keep(np.repeat(of_trees, n_words, axis=1))
+        return self if kept is None else self._of_rows(kept, self.scores)
+
+    def _of_rows(self, lengths: Numbers | Labelled, scores: Tensor) -> Dependencies:
+        return Dependencies(scores, lengths, projective=self.projective, single_root=self.single_root)
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         if not self.n_labels:
@@ -118,12 +130,12 @@ class Dependencies(Potentials):
         lengths, starts, width = self.rows.lengths, self.rows.starts, self.scores.shape[1]
         heads, labels = y, None
         if self.n_labels:
-            pairs = as_integers("y", y, (self.n, width, 2))
+            pairs = as_integers("y", y, (self.rows.n_entries, width, 2))
             heads, labels = pairs[..., 0], self.rows.pick("y", pairs[..., 1])
-            check_labels(labels, self.n_labels, starts)
+            check_labels(labels, self.n_labels, self.rows)
         arcs, rules = self.rows.pick("y", heads), {"single_root": self.single_root}
         if (arcs == IGNORED).any():
-            i, place = locate(int(np.argmax(arcs == IGNORED)), starts)
+            i, place = self.rows.locate(int(np.argmax(arcs == IGNORED)))
             raise ValueError(
                 f"y holds {IGNORED} at position {place} of batch entry {i}, but words have heads: where these are not "
                 "known, partial_loss takes flags of all arcs to the word."

@@ -7,16 +7,15 @@ import numpy.typing as npt
 from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.features import ConstantFeatures
 from maxmargin.structures.segments.segment_parts import list_segments
 from maxmargin.structures.segments.segment_problem import SegmentProblem
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.torch.label_potentials import supervise_labels
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, check_tensors
+from maxmargin.torch.potentials import BatchRows, Costs, Labelled, Numbers, RowPotentials, check_tensors
 
 
-class Segments(Potentials):
+class Segments(RowPotentials):
     """Potentials of the segments that sequences are cut into, each with a label (semi-Markov models).
 
     The score of a segment is that of its rows, of its length, of its label after that of the segment before and, with
@@ -79,10 +78,11 @@ class Segments(Potentials):
     def _check_table(self, name: str, table: Tensor, n_rows: int | None) -> None:
         """Raise unless a table has so many rows, or any number of them, for each label; of all or of each example."""
         size = (table.shape[-2] if n_rows is None and table.ndim > 1 else n_rows, self.n_labels)
-        if tuple(table.shape) not in (size, (self.n, *size)) or not table.numel():
+        n = self.rows.n_entries
+        if tuple(table.shape) not in (size, (n, *size)) or not table.numel():
             expected = f"{n_rows or 'D'}, {self.n_labels}"
             shape = tuple(table.shape)
-            raise ValueError(f"{name} must have the shape ({expected}) or ({self.n}, {expected}), not {shape}.")
+            raise ValueError(f"{name} must have the shape ({expected}) or ({n}, {expected}), not {shape}.")
 
     def _lay_out(self) -> None:
         """Find the potentials of each example: of its rows, its segments by their ends, durations and transitions."""
@@ -97,7 +97,7 @@ class Segments(Potentials):
         self.listed, _ = list_segments(starts_of(is_there.sum(axis=1)), *ends)
         at = np.cumsum([tensor.numel() for tensor in self.tensors])
         pairs, durations = (
-            start + (tensor[0].numel() if tensor.ndim == 3 else 0) * np.arange(self.n)
+            start + (tensor[0].numel() if tensor.ndim == 3 else 0) * self.rows.entries
             for start, tensor in zip(at, self.tensors[1:3], strict=False)
         )
         (rows, sizes), counts = (
@@ -140,7 +140,7 @@ class Segments(Potentials):
         return self if mask is None else self._of_rows(mask, *self.tensors)
 
     def _of_rows(
-        self, lengths: Numbers, emissions: Tensor, transitions: Tensor, durations: Tensor, *segments: Tensor
+        self, lengths: Numbers | Labelled, emissions: Tensor, transitions: Tensor, durations: Tensor, *segments: Tensor
     ) -> Segments:
         return Segments(emissions, transitions, durations, lengths, *segments)
 
@@ -175,14 +175,14 @@ class Segments(Potentials):
         is_first[starts[:-1]] = True
         is_wrong = ~begins & (is_first | (np.roll(states, 1) % self.n_labels != states % self.n_labels))
         if is_wrong.any():
-            i, place = locate(np.flatnonzero(is_wrong)[0], starts)
+            i, place = self.rows.locate(int(np.flatnonzero(is_wrong)[0]))
             raise ValueError(
                 f"y holds {states[is_wrong][0]} at position {place} of batch entry {i}, but no segment of label "
                 f"{states[is_wrong][0] - self.n_labels} goes on there."
             )
         sizes = np.diff(np.append(np.flatnonzero(begins), len(states)))
         if sizes.max() > self.longest:
-            i, place = locate(np.flatnonzero(begins)[sizes > self.longest][0], starts)
+            i, place = self.rows.locate(int(np.flatnonzero(begins)[sizes > self.longest][0]))
             raise ValueError(
                 f"y has a segment of {sizes[sizes > self.longest][0]} rows at position {place} of batch entry {i}, "
                 f"but durations allow {self.longest}."
