@@ -105,10 +105,12 @@ def draw_curves(
 def draw_table(names: Sequence[str], values: np.ndarray, *, name: str, row_title: str, column_title: str) -> Markup:
     """A square table of numbers as a heat map, NaN where there is none; each cell tells its number when pointed at."""
     cell, margin = 22, 28 + 7 * max(map(len, names))  # pixels
+    said = f"{row_title} (rows), {column_title} (columns)"
     size = margin + cell * len(names) + 8
+    width = max(size, 8 * len(said))
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     marks = [
-        tag("text", f"{row_title} (rows), {column_title} (columns)", x=4, y=12, class_="unit"),
+        tag("text", said, x=4, y=12, class_="unit"),
         *(
             tag("text", one, x=margin - 6, y=margin + cell * (k + 0.7), text_anchor="end")
             for k, one in enumerate(names)
@@ -128,5 +130,5 @@ def draw_table(names: Sequence[str], values: np.ndarray, *, name: str, row_title
             size_of = {"width": cell - 1, "height": cell - 1}
             marks.append(tag("rect", title, class_=f"cell {style}", fill_opacity=f"{shade:.2f}", **place, **size_of))
     return tag(
-        "svg", *marks, viewBox=f"0 0 {size} {size}", width=size, role="img", aria_label=name, class_="figure heat"
+        "svg", *marks, viewBox=f"0 0 {width} {size}", width=width, role="img", aria_label=name, class_="figure heat"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from maxmargin import inference
 from maxmargin.checks import check_share
 from maxmargin.data.shard_predictions import predicts_shards
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
+from maxmargin.estimators.foundation.fitting import as_known
 from maxmargin.estimators.foundation.predictions import log_likelihoods
 from maxmargin.metrics import entity_curve
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
@@ -19,7 +21,7 @@ from maxmargin.text.document_tags import with_votes
 from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.inner_tags import known_inside, merge_pairs, stands_alone
 from maxmargin.text.partial_tags import is_partial
-from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, read_tags, violation
+from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, read_tags, sequences_of, violation
 from maxmargin.text.token_features.windows import Sentences
 
 
@@ -54,12 +56,13 @@ class ProbableTagger(Estimator):
 
     def _known_inside(self, known: Any, name: str) -> Any:
         """What is known of the tags of sentences, `name` in messages, as the model takes it."""
+        known = [*known] if isinstance(known, Iterator) else as_known(known)
         if self.inside_ is None or isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):
-            return known
+            return known  # of which the model tells what is wrong
         scheme = self.scheme_ or ""
         if stands_alone(scheme, self.inside_):
             return known_inside(known, scheme, self.inside_, self._fitted().classes_.tolist(), name)
-        if any(row is None or any(map(is_partial, row)) for row in known):
+        if any(row is None for row in known) or any(map(is_partial, chain.from_iterable(sequences_of(known, name)))):
             raise ValueError(
                 f"{name} must not be known in part: such tags of {scheme} cannot be converted to those of "
                 f"{self.inside_}, which the model of the tagger has inside."

@@ -55,7 +55,9 @@ def known_inside(known: Iterable[Any], scheme: str, inside: str, tags: Sequence[
         return inner(tag) if isinstance(tag, str) else tag
 
     return [
-        [find(tag, i, t) for t, tag in enumerate(row)] if isinstance(row, Sequence | np.ndarray) else row
+        row
+        if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray)
+        else [find(tag, i, t) for t, tag in enumerate(row)]
         for i, row in enumerate(known)
     ]
 

@@ -99,6 +99,8 @@ def test_weights_of_chains(tmp_path):
     assert len(told) == table.size
     for (a, b, weight), value, is_out in zip(told, table.ravel(), ruled_out.ravel(), strict=True):
         assert weight == ("ruled out" if is_out else f"{value:+.2f}"), (a, b)
+    (width,) = [int(given["width"]) for _, given in elements.tags if given.get("class") == "figure heat"]
+    assert width >= 8 * len("from (rows), to (columns)")  # of few labels, too
     (found,) = (json.loads(script) for script in elements.scripts if script.startswith("{"))
     for (label, _, features), expected in zip(found["features"], model.classes_.tolist(), strict=True):
         strongest = strongest_features(model, label, len(features))

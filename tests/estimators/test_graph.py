@@ -100,6 +100,8 @@ def test_types_have_labels_and_weights_of_their_own(papers):
         assert {*labels[[1, 3]]} <= {"old", "young"}
     table = model.decision_function(X)[0]
     assert np.array_equal(np.isneginf(table), np.repeat([[0, 0, 1, 1], [1, 1, 0, 0]], 1, axis=0)[[0, 1, 0, 1]] == 1)
+    with pytest.raises(ValueError, match="not fitted yet"):
+        GraphCRF().edge_probabilities(X)
     crf = GraphCRF(C=1.0).fit(X, y)
     for (a, b), table in zip(X[0].edges, crf.edge_probabilities(X)[0], strict=True):
         for first, second in itertools.product(*([("bad", "good"), ("old", "young")][node % 2] for node in (a, b))):

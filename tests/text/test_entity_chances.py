@@ -60,6 +60,8 @@ def test_probabilities_of_taggings_equal_enumeration(options, interpreted_loops)
             tagger.log_likelihood([ODD], [[None, "O", "O"]])
         with pytest.raises(ValueError, match=r"^y\[0\] goes from 'E-PER' to 'O' at position 2, which IOE1 forbids"):
             tagger.log_likelihood([ODD], [["O", "E-PER", "O"]])
+        with pytest.raises(TypeError, match=r"^y\[0\] must be a sequence of tags, not 3"):
+            tagger.log_likelihood([ODD], [3])
         with pytest.raises(ValueError, match="a tag depends on more than one neighbour"):
             tagger.predict_transitions([ODD])
         return
@@ -68,6 +70,9 @@ def test_probabilities_of_taggings_equal_enumeration(options, interpreted_loops)
     np.testing.assert_allclose(
         tagger.log_likelihood([ODD, [], ODD], [known, [], None]), [np.log(found[agrees].sum()), 0, 0]
     )
+    assert tagger.log_likelihood(iter([ODD]), iter([known])) == tagger.log_likelihood([ODD], [known])
+    with pytest.raises(TypeError, match=r"^y\[0\] must"):
+        tagger.log_likelihood([ODD], ["O"])
     (pairs,) = tagger.predict_transitions([ODD])
     of_pairs = np.zeros((2, len(tagger.classes_), len(tagger.classes_)))
     for tags, share in zip(shown, found, strict=True):

@@ -156,12 +156,12 @@ def edge_probabilities(self: StructuredModel, X: object, *, allowed: object = No
     >>> pairs.shape, np.allclose(pairs[1].sum(axis=0), model.predict_marginals(X)[0][2])
     ((2, 3, 3), True)
     """
-    examples = as_list(X)
+    encoder, examples = find_encoder(self), as_list(X)
     examples = [*examples] if isinstance(examples, Iterator) else examples
-    problem = self._problem(examples, allowed, **self._encoder.of_edges)
+    problem = self._problem(examples, allowed, **encoder.of_edges)
     means, _ = inference.known_marginals(problem, self._w, self.n_jobs)
     edges = [np.asarray(example[1], np.int64).reshape(-1, 2) for example in examples]
-    return self._encoder.arrange_edges(problem, means, edges)
+    return encoder.arrange_edges(problem, means, edges)
 
 
 def feature_names(self: StructuredModel) -> np.ndarray:
