@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from maxmargin.arrays.lanes import LANES, at, exp, fetch, highest, plus, splat, store, times, total, upper
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_dp import exact, pairs_into
 from maxmargin.structures.chains.chain_logs import draw_label
@@ -28,14 +29,12 @@ def log_forward(nodes, pairs, contexts, tables):
     """Fill forward[t, s] with the log of the sum over paths to state s at t; return the log-partition function."""
     length, n_labels = nodes.shape
     states = tables.states
-    scores, steps, bypass, forward = states.scores, states.steps, states.bypass, states.forward
-    width = scores.shape[1]
+    steps, bypass, forward = states.steps, states.bypass, states.forward
+    width = steps.shape[1]
     log_z = 0.0
     for t in range(length):
         if t > 0:
-            for b in range(n_labels):
-                for c in range(n_labels):
-                    steps[b, c] = log_step(contexts, scores, forward, t, b, c)
+            log_steps(n_labels, contexts, t, states)
             add_pairs(pairs, t, steps)
         for c in range(n_labels):
             forward[t, c] = nodes[t, c]
@@ -53,17 +52,27 @@ def log_forward(nodes, pairs, contexts, tables):
 
 
 @exact
-def log_step(contexts, scores, forward, t, b, c):
-    """The log of the sum over paths whose labels at t - 1 and t are b and c, by the table of scores."""
+def log_steps(n_labels, contexts, t, states):
+    """steps[b, c], the log of the sum over paths whose labels at t - 1 and t are b and c, by the table of scores."""
+    scores, steps, forward = states.scores, states.steps, states.forward
+    sums = states.follow
     width = scores.shape[1]
-    top = forward[t - 1, b] + scores[b, c]
-    for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
-        top = max(top, forward[t - 1, s] + scores[s, c])
-    shares = 0.0
-    for j in range(count_states(contexts, b)):
-        s = find_state(contexts, b, j, width)
-        shares += math.exp(forward[t - 1, s] + scores[s, c] - top)
-    return top + math.log(shares)
+    for b in range(n_labels):
+        first = width + contexts.starts[b]
+        last = width + contexts.starts[b + 1]
+        for c in range(0, width, LANES):
+            alone = plus(at(forward, t - 1, b), fetch(scores, b, c))
+            top = alone
+            for s in range(first, last):
+                top = upper(top, plus(at(forward, t - 1, s), fetch(scores, s, c)))
+            low = times(np.float64(-1), top)
+            shares = exp(plus(low, alone))
+            for s in range(first, last):
+                shares = plus(shares, exp(plus(low, plus(at(forward, t - 1, s), fetch(scores, s, c)))))
+            store(steps, b, c, top)
+            store(sums, b, c, shares)
+        for c in range(n_labels):
+            steps[b, c] += math.log(sums[b, c])
 
 
 @exact
@@ -109,23 +118,27 @@ def log_step_back(nodes, pairs, contexts, t, means, tables):
     for b in range(n_labels):
         for j in range(count_states(contexts, b)):
             s = find_state(contexts, b, j, width)
-            top = scores[s, 0] + steps[b, 0]
-            for c in range(1, n_labels):
-                top = max(top, scores[s, c] + steps[b, c])
-            shares = 0.0
-            for c in range(n_labels):
-                follow[s, c] = math.exp(scores[s, c] + steps[b, c] - top)
-                shares += follow[s, c]
-            backward[t - 1, s] = top + math.log(shares)
-            for c in range(n_labels):
-                follow[s, c] /= shares  # the probability that label c comes next
+            tops = plus(fetch(scores, s, 0), fetch(steps, b, 0))
+            for c in range(LANES, width, LANES):
+                tops = upper(tops, plus(fetch(scores, s, c), fetch(steps, b, c)))
+            top = highest(tops)
+            sums = splat(np.float64(0))
+            for c in range(0, width, LANES):
+                share = exp(plus(-top, plus(fetch(scores, s, c), fetch(steps, b, c))))
+                store(follow, s, c, share)
+                sums = plus(sums, share)
+            sum_of_shares = total(sums)
+            backward[t - 1, s] = top + math.log(sum_of_shares)
+            inverse = 1 / sum_of_shares
+            for c in range(0, width, LANES):
+                store(follow, s, c, times(inverse, fetch(follow, s, c)))  # the probability that label c comes next
     subtract_highest_state(backward, t - 1, n_labels, width, contexts)
     fill_shares(contexts, t - 1, means, tables)
     for b in range(n_labels):
         for j in range(count_states(contexts, b)):
             s = find_state(contexts, b, j, width)
-            for c in range(n_labels):
-                tables.counts[s, c] = tables.shares[0, s] * follow[s, c]
+            for c in range(0, width, LANES):
+                store(tables.counts, s, c, times(at(tables.shares, 0, s), fetch(follow, s, c)))
 
 
 @exact
