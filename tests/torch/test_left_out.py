@@ -6,6 +6,7 @@ import pytest
 torch = pytest.importorskip("torch", reason='needs PyTorch: pip install "maxmargin[torch]"')
 
 from maxmargin.torch import (
+    CandidateHead,
     Candidates,
     ChainHead,
     Chains,
@@ -193,6 +194,23 @@ def test_heads_are_solved_without_them(head, inputs, labels):
     head.double().solve(y, features, *inputs, [6, 4, 6], C=1.0, loss="log", tol=1e-6)
     certificate = head.certificate(labels, features, *inputs, MASK, C=1.0, loss="log")
     assert certificate.primal - certificate.dual < 1e-4 * certificate.primal
+
+
+@pytest.mark.parametrize(
+    ("head", "inputs", "labels"),
+    [
+        (ChainHead(3, 2), [[6, 4, 6]], LABELS),
+        (TreeHead(3, 2), [PARENTS, [6, 4, 6]], LABELS),
+        (SegmentHead(3, 2, 3, 2), [[6, 4, 6], random(3, 6, 3, 2).detach()], STATES),
+        (CandidateHead(3), [[6, 4, 6]], torch.tensor([5, 0, 2])),
+    ],
+)
+def test_heads_have_the_certificates_of_examples_with_labels(head, inputs, labels, interpreted_loops):
+    given, y, kept = (random(3, 6, 3).detach(), *inputs), labels.clone(), [0, 2]
+    y[1] = -100
+    alone = [x[kept] if isinstance(x, torch.Tensor) else [x[i] for i in kept] for x in given]
+    found = tuple(head.double().certificate(y, *given, loss="log"))
+    assert found == pytest.approx(tuple(head.certificate(labels[kept], *alone, loss="log")))
 
 
 def test_bad_input():
