@@ -12,7 +12,7 @@ from maxmargin.checks import check_choice, check_count
 from maxmargin.losses.base_loss import LEAST_LEVEL, BaseLoss, attains, check_level, check_margin, combine
 from maxmargin.losses.smoothing import SMOOTHINGS, bound_sorted, has_weight, smooth_sorted
 from maxmargin.persist.registry import register, renaming
-from maxmargin.problem import AnyProblem, add_output, exp_oracle, topk_oracle, true_output
+from maxmargin.problem import IMPOSSIBLE, AnyProblem, add_output, exp_oracle, topk_oracle, true_output
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,8 @@ class Marginals(NamedTuple):
     def attain(self, problem, i, theta, means, scratch):
         if self.level != 1:
             combine(theta, 1 / self.level, theta, 0.0)
-        h = self.level * exp_oracle(problem, i, theta, means, scratch.work)
+        log_z = exp_oracle(problem, i, theta, means, scratch.work)
+        h = log_z if log_z < IMPOSSIBLE / 2 else self.level * log_z  # where nothing is possible, no level makes it so
         if self.level != 1:
             combine(theta, self.level, theta, 0.0)
         return h, h, inner(theta, means), 0.0

@@ -170,7 +170,7 @@ def test_arcs(projective, n_labels, interpreted_loops):
     circle = allowed.clone()
     circle[0, :2] = False
     circle[0, 0, 2] = circle[0, 1, 1] = True
-    for loss in ("log", "hinge"):
+    for loss in ("log", "hinge", Loss("entropy", 0.1)):
         with pytest.raises(ValueError, match="Batch entry 0 has no possible output"):
             partial_loss(potentials, circle, loss)
     with pytest.raises(ValueError, match="allowed leaves no head at position 1 of batch entry 0"):
