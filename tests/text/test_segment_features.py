@@ -104,5 +104,5 @@ def test_bad_arguments(name):
 
 
 def test_names_are_not_learned_from_shards():
-    with pytest.raises(ValueError, match="features must be WindowFeatures with shards"):
+    with pytest.raises(ValueError, match="features must be WindowFeatures or TemplateFeatures with shards"):
         Tagger(features=SegmentFeatures(), model=SegmentCRF()).fit(Shards.cut(X, Y, n_shards=1))
