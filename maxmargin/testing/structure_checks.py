@@ -7,58 +7,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from maxmargin import problem as generics
-from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
-from maxmargin.encode.chain_encoder import ChainEncoder
-from maxmargin.encode.inputs.rows import Rows
+from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.features.layout import layout_of
 from maxmargin.problem import AnyProblem
 from maxmargin.runtime.dispatch import runs_compiled, supports
 from maxmargin.runtime.modes import bounds_checked, interpreted
-from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.supervision.exclusions import NoFlags
-from maxmargin.supervision.label_supervision import supervise
 from maxmargin.testing.caller import Caller
 from maxmargin.testing.oracle_checks import CheckedExample
-
-
-def toy_chains(
-    n: int = 6,
-    n_labels: int = 3,
-    n_features: int = 4,
-    max_length: int = 4,
-    dtype: DTypeLike = "float64",
-    random_state: int | np.random.Generator = 0,
-) -> ChainProblem:
-    """A small chain problem with Hamming costs and labels that follow the features, on which checks run fast.
-
-    Examples
-    --------
-    >>> from maxmargin.problem import part_sizes
-    >>> from maxmargin.testing import toy_chains
-    >>> len(part_sizes(toy_chains(n=6)))
-    6
-    """
-    rng = np.random.default_rng(random_state)
-    starts = starts_of(rng.integers(1, max_length + 1, n))
-    n_tokens = int(starts[-1])
-    rows = Rows(rng.normal(size=(n_tokens, n_features)), starts)
-    signal = rows.matrix @ rng.normal(size=(n_features, n_labels))
-    labels = np.argmax(signal + rng.normal(size=signal.shape), axis=1)
-    encoder = ChainEncoder(
-        n_features_in=n_features,
-        dtype=np.dtype(dtype),
-        stores_sparse=False,
-        classes=np.arange(n_labels),
-        penalty=np.zeros((n_labels, n_labels), dtype),
-        end_penalty=np.zeros((2, n_labels), dtype),
-    )
-    supervision = supervise(labels, 1.0 - np.eye(n_labels), np.ones(n_tokens), dtype)
-    problem = encoder.assemble(rows, supervision, with_grams=True)
-    assert isinstance(problem, ChainProblem)
-    return problem
 
 
 def check_structure(

@@ -34,21 +34,12 @@ def tighten(objective: Objective, means: np.ndarray, share: float) -> RelaxedLos
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from maxmargin.features import DenseFeatures
-    >>> from maxmargin.features.linear_map import Gram
     >>> from maxmargin.solvers.relaxed.idal import IDAL
     >>> from maxmargin.solvers.objective.evaluation import Objective
     >>> from maxmargin import RelaxedLoss
     >>> from maxmargin.solvers.relaxed.tighter_trees import tighten
-    >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
-    >>> from maxmargin.supervision.label_supervision import supervise_evenly
-    >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
-    >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
-    >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> known = supervise_evenly(np.arange(3) % 2, np.ones(3), 2, float)
-    >>> starts = np.array([0, 3])
-    >>> problem = make_graph_problem(nodes, edges, (3, 1), starts, starts, ends, known, n_states=[2])
+    >>> from maxmargin.testing import toy_triangle
+    >>> problem = toy_triangle()
     >>> loss = RelaxedLoss(entropy="oriented_trees")
     >>> result = IDAL().solve(problem, loss=loss, random_state=0)
     >>> tighter = tighten(Objective(problem, loss=loss), result.dual.means, 2 / 3)

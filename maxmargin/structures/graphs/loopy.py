@@ -88,20 +88,10 @@ def with_oracles(problem: GraphProblem, relaxed: bool = False, most: float = mat
 
     Examples
     --------
-    >>> import numpy as np
     >>> from maxmargin import BCFW
-    >>> from maxmargin.features import DenseFeatures
-    >>> from maxmargin.features.linear_map import Gram
     >>> from maxmargin.structures.graphs.loopy import with_oracles
-    >>> from maxmargin.structures.graphs.graph_problem import make_graph_problem
-    >>> from maxmargin.supervision.label_supervision import supervise_evenly
-    >>> none = Gram(np.zeros(0), np.zeros(1, np.int64))
-    >>> nodes, edges = DenseFeatures(np.eye(3), none), DenseFeatures(np.ones((3, 1)), none)
-    >>> ends = np.array([(0, 1), (1, 2), (2, 0)])  # a triangle
-    >>> known = supervise_evenly(np.arange(3) % 2, np.ones(3), 2, float)
-    >>> starts = np.array([0, 3])
-    >>> problem = make_graph_problem(nodes, edges, (3, 1), starts, starts, ends, known, n_states=[2])
-    >>> BCFW().solve(with_oracles(problem), random_state=0).status.name
+    >>> from maxmargin.testing import toy_triangle
+    >>> BCFW().solve(with_oracles(toy_triangle()), random_state=0).status.name
     'OPTIMAL'
     """
     graphs = problem.graphs
