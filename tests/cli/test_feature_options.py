@@ -14,7 +14,7 @@ from maxmargin.cli.options import Choices, with_choices
 from maxmargin.cli.text_commands import clustering
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.text import WindowFeatures, write_classes
-from tests.cli.conftest import run, usage_error
+from tests.cli.conftest import input_error, run, usage_error
 
 
 @has_parameters
@@ -92,6 +92,27 @@ def test_lists_and_classes_have_the_encoding_of_sentences_if_not_utf_8(made, tmp
     assert found[0][0].features["vectors"].words == ["Zürich"]
     assert "cities.txt, line 1: it is not utf-8" in str(call(*given).exception)
     assert call("file", "--vector-length", "long").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "message"),
+    [
+        ("--vectors={}", b"a 1 2\nb 1\n", "odd.txt, line 2: the vector of 'b' has 1 numbers, but others 2."),
+        ("--vectors={}", b"a 1 2\nb 1 nan\n", "odd.txt, line 2: the vector of 'b' contains NaN or infinity."),
+        ("--vectors={}", b"\xff 1 2\n", "odd.txt, line 1: the word is not utf-8: pass the encoding of the file."),
+        ("--classes=a={}", b"a 0\nb 1\na 1\n", "odd.txt, line 3: the word 'a' has the class '1', but had '0' before."),
+        ("--template={}", b"U00:%x[0,0]\nU01:%x[0\n", "odd.txt: Line 2 of the template has a broken macro, 'U01:%x[0'"),
+        ("--gazetteer=a={}", b"\n \n", "odd.txt holds no names, but blank lines at most."),
+    ],
+)
+def test_odd_files_are_told_in_a_sentence(option, content, message, files, tmp_path):
+    odd = tmp_path / "odd.txt"
+    odd.write_bytes(content)
+    assert message in input_error("train", files / "train.txt", option.format(odd))
+
+
+def test_a_folder_of_lists_has_no_title(made, tmp_path):
+    assert "must be a file of names, but is a folder" in str(made[0]("file", "--gazetteer", f"a={tmp_path}").exception)
 
 
 def test_all_parameters_are_options(files, tmp_path):

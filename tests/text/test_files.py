@@ -170,6 +170,10 @@ def test_conllu_is_read_and_written():
                 '{"tokens": ["a"], "tags": ["O"]}\n{"tokens": ["b"], "tags": [1]}',
             )
         ),
+        (
+            lambda: read_columns(file("a O\n"), encoding="utf-16"),
+            r"train.txt, line 1: it is not utf-16: pass the encoding of the file\.",
+        ),
         (lambda: read_json_lines(file("")), r"train.txt holds no sequence\."),
         (lambda: write_json_lines(io.StringIO(), a=[[1]], b=[]), r"fields must be lists of the same number of .*\."),
     ],

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import struct
+import subprocess
 import sys
 
 import numpy as np
@@ -194,6 +195,7 @@ def test_files_of_vectors(tmp_path):
         ("a 1 2\n 3 4 5\n", r"line 2: it begins with a blank, not with a word."),
         ("2 3\na 1 2\nb 3 4\n", r"line 2: the vector of 'a' has 2 numbers, but others 3."),
         ("a 1 2\nb 1 1e99\n", r"line 2: the vector of 'b' contains NaN or infinity."),
+        ("3 2\na 1 2\nb 3 4\n", r"says that it has 3 words, but has 2."),
     ],
 )
 def test_bad_files_of_vectors(content, message, tmp_path):
@@ -216,6 +218,37 @@ def test_vectors_of_words_in_another_encoding(tmp_path):
             assert vectors[found].tolist() == [[3, 4], [1, 2]]
     with pytest.raises(ValueError, match="encoding must be the name of an encoding of texts, not 'none'"):
         read_vectors(path, encoding="none")
+
+
+ON_A_SMALL_MACHINE = """
+import resource, sys
+from maxmargin.text import read_vectors
+resource.setrlimit(resource.RLIMIT_DATA, (1 << 30, 1 << 30))  # bytes that are not those of mapped files
+vectors = read_vectors(sys.argv[1])
+print(type(vectors).__name__, vectors.width, vectors.find(["w3", "none"])[1])
+try:
+    read_vectors(sys.argv[2])
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="files of holes, and limits of memory, differ from system to system"
+)
+def test_a_file_of_10_gigabytes_is_mapped(tmp_path):
+    rows, no_text, width = tmp_path / "rows.npy", tmp_path / "no_text.vec", 25 << 20
+    with rows.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (100, width)})
+        file.truncate(file.tell() + 4 * 100 * width)
+    rows.with_suffix(".txt").write_text("".join(f"w{k}\n" for k in range(100)))
+    with no_text.open("wb") as file:
+        file.write(b"a 1 2\n")
+        file.truncate(rows.stat().st_size)
+    code = [sys.executable, "-c", ON_A_SMALL_MACHINE, rows, no_text]
+    found, told = subprocess.run(code, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert found == f"VectorFile {width} [0, -1]"
+    assert told == f"{no_text}, line 2 is longer than 16 MB, but must have a word and the numbers of its vector."
 
 
 def test_mapped_vectors_are_checked_when_they_are_read(tmp_path):

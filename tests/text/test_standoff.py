@@ -164,6 +164,16 @@ def test_other_dialects():
             b'{"text": "Ann", "label": [[0, 4, "PER"]]}',
             r"'PER' is from 0 to 4, but the text has 3 characters",
         ),
+        (
+            "standoff",
+            '{"text": "é Ann", "entities": [{"start": 3, "end": 6, "type": "PER", "text": "Ann"}]}'.encode(),
+            r"'PER' is from 3 to 6, but the text has 5 characters",
+        ),
+        (
+            "standoff",
+            '{"text": "é Ann.", "entities": [{"start": 3, "end": 6, "type": "PER", "text": "Ann"}]}'.encode(),
+            r"'PER' from 3 to 6 is 'nn.', but should be 'Ann': bounds must be counted in characters",
+        ),
         ("doccano", b'{"text": "Ann", "label": [[0, "3", "PER"]]}', "two whole numbers and a type that is not empty"),
         ("doccano", b'{"text": "Ann", "label": [[0, 3]]}', "an entity must be a start, an end and a type"),
         ("doccano", b'{"text": "Ann", "label": 3}', "'label' must be a list, not 3"),
@@ -189,6 +199,10 @@ def test_more_bad_input(tmp_path):
     (tmp_path / "a.ann").write_text("T1\tPER x 3\tAnn\n")
     with pytest.raises(ValueError, match="line 1: an entity must be T1"):
         read_texts(tmp_path / "a.txt", "brat")
+    for bounds, message in (("0 9", "but the text has 3 characters"), ("1 3", "is 'nn', but should be 'Ann'")):
+        (tmp_path / "a.ann").write_text(f"T1\tPER {bounds}\tAnn\n")
+        with pytest.raises(ValueError, match=f"a.ann, line 1: 'PER' .*{message}"):
+            read_texts(tmp_path / "a.txt", "brat")
     with pytest.raises(ValueError, match="holds no"):
         read_texts(empty)
     with pytest.raises(ValueError, match="Plain text has no place for entities"):

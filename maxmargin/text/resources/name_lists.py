@@ -49,6 +49,8 @@ def read_gazetteers(path: str | PathLike[str], *, encoding: str = "utf-8") -> di
 
 def read_names(path: Path, encoding: str = "utf-8") -> list[str]:
     """The names in a file, one per line, of which there must be some."""
+    if path.is_dir():
+        raise ValueError(f"{path} must be a file of names, but is a folder, whose files have titles of their own.")
     lines = Lines(path, encoding)
     names = [line.strip() for _, line in lines if line and not line.isspace()]
     lines.check_any(names, "names, but blank lines at most")

@@ -17,6 +17,7 @@ from maxmargin.text.sentence_files.line_files import COMPRESSED, FileToWrite, Li
 from maxmargin.wording import count_of, quote
 
 LARGEST = np.finfo(np.float32).max
+LONGEST = 1 << 24  # bytes of a line: without a limit, one of a large file that is no text would be read as a whole
 MOST_READ = 1 << 28  # bytes of a file that is read as a whole; others are mapped
 HEADER = re.compile(rb"(\d+)[ \t]+(\d+)[ \t]*\r?\n")  # the numbers of words and columns
 CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")  # characters that text has not got
@@ -122,12 +123,12 @@ def find_shape(data: Content, name: str) -> FileShape:
     start = len(BOM) if data[: len(BOM)] == BOM else 0
     header = HEADER.match(data[start : start + 100])
     if header is None:
-        fields = data[start : _line_end(data, start)].split()
+        fields = data[start : _line_end(data, start, f"{name}, line 1")].split()
         shape = FileShape(start, None, len(fields) - 1, False)
     else:
         n_words, width = map(int, header.groups())
         begin = start + header.end()
-        line = data[begin : min(_line_end(data, begin), begin + 100 * (width + 10))]
+        line = data[begin : begin + 100 * (width + 10)].split(b"\n", 1)[0]
         has_numbers = CONTROL.search(data[begin : begin + 4 * width]) is None and _is_line(line, 1)
         shape = FileShape(begin, n_words, width, not (has_numbers or _is_line(line, width)))
     if shape.width < 1:
@@ -150,16 +151,20 @@ def _is_line(line: bytes, width: int) -> bool:
     return len(fields) > width and all(map(is_number, fields[-width:]))
 
 
-def _line_end(data: Content, start: int) -> int:
-    end = data.find(b"\n", start)
+def _line_end(data: Content, start: int, where: str) -> int:
+    end = data.find(b"\n", start, start + LONGEST)
+    if end < 0 and len(data) - start > LONGEST:
+        raise ValueError(
+            f"{where} is longer than {LONGEST >> 20} MB, but must have a word and the numbers of its vector."
+        )
     return len(data) if end < 0 else end
 
 
 def text_records(data: Content, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
     """The number, the word and the first number's place of each line."""
-    start, number = shape.begin, 1 + (shape.n_words is not None)
+    start, number, n_words = shape.begin, 1 + (shape.n_words is not None), 0
     while start < len(data):
-        end = _line_end(data, start)
+        end = _line_end(data, start, f"{name}, line {number}")
         line = data[start:end].rstrip()
         if line:
             if line[:1].isspace():
@@ -168,7 +173,10 @@ def text_records(data: Content, shape: FileShape, name: str) -> Iterator[tuple[i
             if len(word) == len(line) or is_number(word.rsplit(None, 1)[-1]):  # too few numbers, or too many
                 word = line.split(None, 1)[0]
             yield number, word, start + len(word)
+            n_words += 1
         start, number = end + 1, number + 1
+    if n_words < (shape.n_words or 0):
+        raise ValueError(f"{name} says that it has {count_of(shape.n_words or 0, 'word')}, but has {n_words:,}.")
 
 
 def binary_records(data: Content, shape: FileShape, name: str) -> Iterator[tuple[int, bytes, int]]:
@@ -205,7 +213,7 @@ def _in_memory(data: Content, records: Iterator[tuple[str, str, int]], shape: Fi
             vector = (
                 np.frombuffer(data[place : place + 4 * shape.width], "<f4")
                 if shape.is_binary
-                else np.array(data[place : _line_end(data, place)].split(), np.float64)
+                else np.array(data[place : _line_end(data, place, where)].split(), np.float64)
             )
         except ValueError:
             raise ValueError(f"{where}: the vector of {text!r} must hold numbers.") from None

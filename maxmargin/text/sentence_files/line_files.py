@@ -100,8 +100,9 @@ class Lines:
     def _decode(self, decoder: IncrementalDecoder, content: bytes, *, final: bool = False) -> str:
         try:
             return decoder.decode(content, final)
-        except UnicodeDecodeError as error:
-            line = self.number + 1 + error.object.count(b"\n", 0, error.start)
+        except UnicodeError as error:
+            before = error.object[: error.start] if isinstance(error, UnicodeDecodeError) else b""  # UTF-16 has no mark
+            line = self.number + 1 + before.count(b"\n")
             self.fail(line, f"it is not {self.encoding}: pass the encoding of the file")
 
     def fail(self, line: int, problem: str) -> NoReturn:

@@ -84,15 +84,19 @@ class Aligned(NamedTuple):
     faults: list[str]
 
 
-def make_entity(text: str, start: Any, end: Any, type_: object, name: str) -> TextEntity:
-    """An entity of a text; raises where it is none."""
+def make_entity(text: str, start: Any, end: Any, type_: object, name: str, said: object = None) -> TextEntity:
+    """An entity of a text; raises where it is none, or not the one that the file has said it is, but for blanks."""
     is_counted = all(isinstance(place, int) and not isinstance(place, bool) for place in (start, end))
     if not is_counted or not isinstance(type_, str) or not type_:
         wanted = "two whole numbers and a type that is not empty"
         raise ValueError(f"{name}: an entity must have {wanted}, not {quote((start, end, type_))}.")
     if not 0 <= start < end <= len(text):
         raise ValueError(f"{name}: {type_!r} is from {start} to {end}, but the text has {len(text)} characters.")
-    return TextEntity(start, end, type_, text[start:end])
+    found = text[start:end]
+    if isinstance(said, str) and said.strip() and said.split() != found.split():
+        there = f"{type_!r} from {start} to {end} is {quote(found)}, but should be {quote(said)}"
+        raise ValueError(f"{name}: {there}: bounds must be counted in characters.")
+    return TextEntity(start, end, type_, found)
 
 
 def align(annotated: AnnotatedText, tokenizer: Tokenizer) -> Aligned:

@@ -44,7 +44,8 @@ def _entities(path: Path, text: str, encoding: str, faults: list[str]) -> Iterat
         if len(bounds) < 2 or not all(bound.isdecimal() for bound in bounds):
             lines.fail(number, "an entity must be T1, a tab, its type, its first character and the one after its last")
         numbers = [int(bound) for bound in bounds]
-        entity = make_entity(text, min(numbers), max(numbers), type_, f"{path}, line {number}")
+        said = fields[2] if len(fields) > 2 and len(numbers) == 2 else None  # of pieces, what is in between is left out
+        entity = make_entity(text, min(numbers), max(numbers), type_, f"{path}, line {number}", said)
         gaps = [text[end:start] for end, start in zip(numbers[1:-1:2], numbers[2::2], strict=False)]
         if any(gap and not gap.isspace() for gap in gaps):
             faults.append(f"{path}, line {number}: {type_!r} is in pieces, and is taken for {quote(entity.text)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from maxmargin.text.sentence_files.json_lines import dump_record
@@ -54,13 +54,14 @@ def list_in(record: dict[str, object], field: str, place: str) -> list[Any]:
     return found
 
 
-def entities_in(text: str, found: Iterable[Any], keys: tuple[str, str, str], place: str) -> list[TextEntity]:
+def entities_in(text: str, found: Sequence[Any], keys: tuple[str, str, str], place: str) -> list[TextEntity]:
     """Entities of a text: lists of start, end and type, or objects that have them under these keys."""
+    said = [item.get("text") if isinstance(item, dict) else None for item in found]
     parts = [[item.get(key) for key in keys] if isinstance(item, dict) else item for item in found]
     for part in parts:
         if not isinstance(part, list) or len(part) < 3:
             raise ValueError(f"{place}: an entity must be a start, an end and a type, not {quote(part)}.")
-    return [make_entity(text, part[0], part[1], part[2], place) for part in parts]
+    return [make_entity(text, part[0], part[1], part[2], place, words) for part, words in zip(parts, said, strict=True)]
 
 
 # --- our own ------------------------------------------------------------------------------------------------------
