@@ -287,6 +287,13 @@ def load_tagger(path: Path, jobs: int = -1) -> Tagger:
     return check_tagger(load(path), path, jobs)
 
 
+def check_light(tagger: object, path: Path, jobs: int = -1) -> Tagger | LightTagger:
+    """As `check_tagger`, of what `open_tagger` has opened, which may be light."""
+    from maxmargin.tagger.light_tagger import LightTagger
+
+    return tagger if isinstance(tagger, LightTagger) else check_tagger(tagger, path, jobs)
+
+
 def check_tagger(tagger: object, path: Path, jobs: int = -1) -> Tagger:
     """What a file holds, if it is a tagger that is fitted, as `load_tagger`."""
     from maxmargin.tagger.word_tagger import Tagger
@@ -299,9 +306,11 @@ def check_tagger(tagger: object, path: Path, jobs: int = -1) -> Tagger:
 
 def is_parser(model: object) -> bool:
     """Whether a model is a parser of `maxmargin train --parse`: a pipeline that ends in one of dependency trees."""
+    steps: list[tuple[str, object]] = getattr(model, "steps", [])
+    if not steps:  # so that nothing is loaded
+        return False
     from maxmargin.estimators.syntax.dependency_models import DependencyModel
 
-    steps: list[tuple[str, object]] = getattr(model, "steps", [("", None)])
     return isinstance(steps[-1][1], DependencyModel)
 
 

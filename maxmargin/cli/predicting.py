@@ -5,7 +5,7 @@ It loads little more than NumPy as long as sentences are few: `maxmargin.tagger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,16 +15,16 @@ import numpy as np
 from maxmargin.cli import common
 from maxmargin.cli.common import STDIN
 from maxmargin.cli.text_commands.format_options import WRITTEN_ONLY
-from maxmargin.persist import load
-from maxmargin.tagger.light_tagger import LightTagger, open_tagger
+from maxmargin.tagger.light_tagger import open_tagger
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import convert_tags
 from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS, Layout, find_format
 
 if TYPE_CHECKING:
+    from maxmargin.tagger.light_tagger import LightTagger
     from maxmargin.tagger.word_tagger import Tagger
     from maxmargin.text.sentence_files.documents import Document
-    from maxmargin.text.token_features.windows import Sentences
+    from maxmargin.text.token_features.tokens import Token
 
 NO_PROBABILITIES = "CoNLL-U has no column for probabilities."
 
@@ -42,28 +42,28 @@ def run_predict(
     sources = common.find_files(given)
     if output is not None and output.is_file():
         common.keep_apart(output, "output", [model, *sources])
-    found = load(model) if probabilities else open_tagger(model, jobs)
-    if not isinstance(found, LightTagger) and common.is_parser(found):
+    found = open_tagger(model, jobs)
+    if common.is_parser(found):
         from maxmargin.cli.text_commands.tree_files import run_parse
 
         if probabilities:
             raise ValueError(NO_PROBABILITIES)
         run_parse(found, sources, output, format, encoding, jobs)
         return
-    tagger = found if isinstance(found, LightTagger) else common.check_tagger(found, model, jobs)
+    tagger = common.check_light(found, model, jobs)
     to = format if format in WRITTEN_ONLY else None
     format = None if to else format
     texts = format_of_texts(sources, tagger.layout, format)
     if texts is not None:
-        from maxmargin.cli.text_commands.raw_text import run_tag
+        from maxmargin.cli.text_commands.raw_text import tag_files
 
         to = WRITTEN_ONLY[to] if to else texts
-        run_tag(model, given, output, source_format=texts, format=to, encoding=encoding, jobs=jobs)
+        tag_files(tagger, sources, output, source_format=texts, format=to, encoding=encoding)
         return
     if to is not None:
         from maxmargin.cli.text_commands.found_entities import write_found
 
-        write_found(common.load_tagger(model, jobs), sources, output, to, encoding)
+        write_found(tagger, sources, output, to, encoding)
         return
     scheme: str | None = None
     with common.writing(output) as write:
@@ -78,9 +78,7 @@ def run_predict(
                 continue
             common.same_tokens(document, tagger)
             tags = tagger.predict(document.X)
-            shares = (
-                None if isinstance(tagger, LightTagger) or not probabilities else tag_shares(tagger, document.X, tags)
-            )
+            shares = tag_shares(tagger, document.X, tags) if probabilities else None
             scheme = scheme or _own_scheme(tagger, document)
             write(document.tagged(convert_tags(tags, scheme) if scheme else tags, shares))
 
@@ -103,7 +101,9 @@ def _own_scheme(tagger: Tagger | LightTagger, document: Document) -> str | None:
         return usual
 
 
-def tag_shares(tagger: Tagger, X: Sentences, y: list[list[object]]) -> Iterator[list[float]]:
+def tag_shares(
+    tagger: Tagger | LightTagger, X: Sequence[Sequence[Token]], y: list[list[object]]
+) -> Iterator[list[float]]:
     """The probabilities of tags."""
     index = {tag: k for k, tag in enumerate(tagger.classes_.tolist())}
     for table, tags in zip(tagger.predict_marginals(X), y, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from maxmargin.cli import common
 from maxmargin.cli.common import STDIN
@@ -22,10 +22,12 @@ from maxmargin.metrics import (
     sequence_accuracy,
     token_accuracy,
 )
-from maxmargin.persist import load
 from maxmargin.persist.container import MAGIC
-from maxmargin.tagger.word_tagger import Tagger
+from maxmargin.tagger.light_tagger import LightTagger, open_tagger
 from maxmargin.text import Document
+
+if TYPE_CHECKING:
+    from maxmargin.tagger.word_tagger import Tagger
 
 
 def run_evaluate(
@@ -43,7 +45,7 @@ def run_evaluate(
     as_json: bool,
 ) -> None:
     """Compare the tags that a tagger gives the sentences of a file, or the trees of a parser, with those in it."""
-    found_model = load(model)
+    found_model = open_tagger(model, jobs)
     if common.is_parser(found_model):
         from maxmargin.cli.text_commands.tree_files import run_evaluate_parser
 
@@ -52,7 +54,7 @@ def run_evaluate(
         shown = {"intervals": intervals, "as_json": as_json}
         run_evaluate_parser(found_model, model, given, format, encoding, jobs=jobs, **shown)
         return
-    tagger = common.check_tagger(found_model, model, jobs)
+    tagger = common.check_light(found_model, model, jobs)
     others = [path for path in given[:1] if is_model(path)]
     document = common.read_files(given[len(others) :] or [STDIN], tagger.layout, format=format, encoding=encoding)
     check_tags_known(document)
@@ -85,7 +87,7 @@ def run_evaluate(
         found["matches"] = {way: score._asdict() | _shares(score) for way, score in match._asdict().items()}
         lines.append(f"\nEntities that are right in part:\n{match}")
     if others:
-        second = common.load_tagger(others[0], jobs)
+        second = common.check_light(open_tagger(others[0], jobs), others[0], jobs)
         comparison = compare_taggings(true, predicted, predict_all(second, document, tagger), entities=has_entities)
         found["comparison"] = {
             name: value._asdict() if isinstance(value, Interval) else value
@@ -93,7 +95,8 @@ def run_evaluate(
         }
         lines.append(tell_comparison(comparison, model, others[0]))
     if precision is not None:
-        entities = [*common.in_batches(document.X, tagger.set_params(threshold=None).predict_entities)]
+        tagger.threshold = None
+        entities = [*common.in_batches(document.X, tagger.predict_entities)]
         found["threshold"] = entity_curve(true, entities).threshold_for(precision)
         lines.append(
             f"entities of a probability of {found['threshold']:.4f} have a precision of {precision:.2%} at least"
@@ -124,7 +127,7 @@ def is_model(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def true_tags(document: Document, tagger: Tagger) -> list[list[Any]]:
+def true_tags(document: Document, tagger: Tagger | LightTagger) -> list[list[Any]]:
     """The tags of a document, in the scheme of a tagger."""
     if tagger.scheme_ is None:
         return document.y or []
@@ -134,7 +137,9 @@ def true_tags(document: Document, tagger: Tagger) -> list[list[Any]]:
     return mended.y
 
 
-def predict_all(tagger: Tagger, document: Document, like: Tagger | None = None) -> list[list[Any]]:
+def predict_all(
+    tagger: Tagger | LightTagger, document: Document, like: Tagger | LightTagger | None = None
+) -> list[list[Any]]:
     """The tags that a tagger gives a document; raises where they are not like those of another tagger."""
     common.same_tokens(document, tagger)
     if like is not None and (tagger.scheme_ is None) != (like.scheme_ is None):

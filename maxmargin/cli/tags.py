@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from maxmargin.cli.common import locate_errors, say
-from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text import Document, Mended, mend_tags
 from maxmargin.text.mending import spells_entities
 from maxmargin.text.partial_tags import check_known, tags_in
+
+if TYPE_CHECKING:
+    from maxmargin.tagger.word_tagger import Tagger
 
 
 def in_scheme(document: Document, scheme: str | None, say: Callable[[str], None] = say) -> Mended:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,20 +13,15 @@ from maxmargin.persist import Location, save
 from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.tagger.entity_scores import SEGMENT_TAGS, TaggingModel
 from maxmargin.tagger.probable_tagger import ProbableTagger
-from maxmargin.text.entity_chances import ScoredEntity
+from maxmargin.tagger.text_tagger import TextTagger
 from maxmargin.text.schemes import LabelSequences, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer
 from maxmargin.text.token_features.windows import Sentences
-from maxmargin.wording import quote
-
-if TYPE_CHECKING:
-    from maxmargin.text.standoff.annotated_texts import TextEntity
-    from maxmargin.text.standoff.tokenizer import Tokenizer
 
 
 @predicts_shards
-class FittedTagger(ProbableTagger):
+class FittedTagger(TextTagger, ProbableTagger):
     """What a fitted tagger does; `complete` makes it one."""
 
     features: Any
@@ -79,67 +72,6 @@ class FittedTagger(ProbableTagger):
             return [spell_entities(entities, n, self.scheme_ or "") for n, entities in found]
         labels = self._fitted().predict(self._rows(X), **self._check_allowed(allowed))
         return self._show([tags.tolist() for tags in labels])
-
-    def tag(self, text: str, tokenizer: str | Tokenizer | None = None) -> list[TextEntity]:
-        """The entities of a text as it is, by their characters.
-
-        Taggers whose tags spell no entities, such as parts of speech, have a tag for each token.
-
-        Parameters
-        ----------
-        text
-            All of a document.
-        tokenizer
-            What makes sentences of tokens of it: a name as in `Layout`, or a function from a text to lists of tokens,
-            pairs of the first character and the one after the last. By default that of the texts that the tagger was
-            trained on, or `maxmargin.text.tokenize`.
-
-        Returns
-        -------
-        list of `TextEntity`
-
-        Examples
-        --------
-        >>> from maxmargin import Tagger
-        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
-        >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
-        >>> tagger = Tagger().fit(X, y)
-        >>> [found[:4] for found in tagger.tag("Bob  lives in Rome.")]
-        [(0, 3, 'PER', 'Bob'), (14, 18, 'LOC', 'Rome')]
-        """
-        (found,) = self.tag_all([text], tokenizer)
-        return found
-
-    def tag_all(self, texts: Iterable[str], tokenizer: str | Tokenizer | None = None) -> list[list[TextEntity]]:
-        """The entities of several texts, each of which is a document: as `tag`, in less time."""
-        from maxmargin.text.standoff.text_documents import tokenize_texts  # which other taggers do without
-
-        texts = [*texts]
-        for k, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"texts[{k}] must be a string, not {quote(text)}.")
-        if tokenizer is None and self.layout is not None:
-            tokenizer = self.layout.tokenizer
-        document = tokenize_texts(texts, tokenizer)
-        return [[*(text.entities or ())] for text in document.with_entities(self.find_spans(document.X))]
-
-    def find_spans(self, X: Sentences) -> list[list[ScoredEntity]]:
-        """The entities of sentences or, where tags spell none, the tag of each token, with probabilities."""
-        X = X if isinstance(X, Sequence) else [*X]
-        are_words = isinstance(next(chain.from_iterable(X), None), str)
-        if are_words and self.layout is not None and isinstance(self.layout.x, tuple):
-            raise ValueError(
-                f"The tagger was trained on tokens of {len(self.layout.x)} columns, but texts have words only: train "
-                "one without the other columns."
-            )
-        if self._fitted() and self.scheme_ is not None:
-            return self.predict_entities(X)
-        index = {tag: k for k, tag in enumerate(self.classes_.tolist())}
-        found = zip(self.predict(X), self.predict_marginals(X), strict=True)
-        return [
-            [ScoredEntity(t, t + 1, tag, float(table[t, index[tag]])) for t, tag in enumerate(tags)]
-            for tags, table in found
-        ]
 
     def predict_topk(self, X: Sentences, k: int, *, allowed: object = None) -> list[tuple[list[list[Any]], np.ndarray]]:
         """The k best taggings of each sentence, best first, with their scores."""

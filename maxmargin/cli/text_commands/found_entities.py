@@ -13,14 +13,16 @@ from maxmargin.text.document_tags import word_of
 from maxmargin.text.sentence_files.json_lines import dump_record
 from maxmargin.text.standoff.annotated_texts import AnnotatedText
 from maxmargin.text.standoff.text_documents import texts_of
-from maxmargin.text.standoff.text_page import show_texts
 
 if TYPE_CHECKING:
+    from maxmargin.tagger.light_tagger import LightTagger
     from maxmargin.tagger.word_tagger import Tagger
     from maxmargin.text import Document
 
 
-def write_found(tagger: Tagger, sources: list[Path], output: Path | None, format: str, encoding: str | None) -> None:
+def write_found(
+    tagger: Tagger | LightTagger, sources: list[Path], output: Path | None, format: str, encoding: str | None
+) -> None:
     """Write what a tagger finds in files of sentences: lines of JSON as they come, or a page in the end."""
     texts: list[AnnotatedText] = []
     parts = (stream(path, tagger.layout, None, encoding, are_whole=tagger.asks_documents) for path in sources)
@@ -32,10 +34,12 @@ def write_found(tagger: Tagger, sources: list[Path], output: Path | None, format
             elif document.X:
                 texts += texts_of(document, tagger.find_spans(document.X))
         if format == "html":
+            from maxmargin.text.standoff.text_page import show_texts  # which the other formats do without
+
             write([show_texts(texts).rstrip("\n")])
 
 
-def _describe(tagger: Tagger, document: Document) -> Iterator[str]:
+def _describe(tagger: Tagger | LightTagger, document: Document) -> Iterator[str]:
     """The sentences of a document as lines of JSON."""
     tags = tagger.predict(document.X)
     shares = tag_shares(tagger, document.X, tags)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from maxmargin.cli.common import STDIN, find_files, in_batches, keep_apart, load_tagger, read, stream, writing
+from maxmargin.cli.common import STDIN, check_light, find_files, in_batches, keep_apart, read, stream, writing
 from maxmargin.persist import check_writable
-from maxmargin.tagger.word_tagger import Tagger
+from maxmargin.tagger.light_tagger import LightTagger, open_tagger
 from maxmargin.text import (
     AnnotatedText,
     Document,
@@ -25,7 +26,9 @@ from maxmargin.text.sentence_files.json_lines import dump_record
 from maxmargin.text.standoff.brat import write_beside
 from maxmargin.text.standoff.text_documents import SCHEME, TextDocument, texts_of
 from maxmargin.text.standoff.text_formats import FORMATS, text_format
-from maxmargin.text.standoff.text_page import show_texts
+
+if TYPE_CHECKING:
+    from maxmargin.tagger.word_tagger import Tagger
 
 PAGE = "html"  # a format that is only written
 
@@ -46,9 +49,24 @@ def run_tag(
     sources = find_files(given)
     if output is not None:
         keep_apart(output, "output", [model, *sources])
-    tagger = load_tagger(model, jobs)
+    tagger = check_light(open_tagger(model, jobs), model, jobs)
     if threshold is not None:
-        tagger.set_params(threshold=threshold)
+        tagger.threshold = threshold
+    how: dict[str, str | None] = {"source_format": source_format, "format": format, "encoding": encoding}
+    tag_files(tagger, sources, output, **how, tokenizer=tokenizer)
+
+
+def tag_files(
+    tagger: Tagger | LightTagger,
+    sources: list[Path],
+    output: Path | None,
+    *,
+    source_format: str | None = None,
+    format: str | None = None,
+    encoding: str | None = None,
+    tokenizer: str | None = None,
+) -> None:
+    """Write the entities that a tagger finds in files of texts."""
     texts = [
         text
         for path in sources
@@ -58,14 +76,14 @@ def run_tag(
     write_annotated(output, texts, format)
 
 
-def text_layout(path: Path, tagger: Tagger, format: str | None, tokenizer: str | None) -> Layout:
+def text_layout(path: Path, tagger: Tagger | LightTagger, format: str | None, tokenizer: str | None) -> Layout:
     """How to read a text: plainly, unless its name says something else, by the tokenizer of a tagger or another."""
     usual = tagger.layout or Layout("text")
     found = format or ("text" if path == STDIN else text_format(path, None))
     return Layout(found, encoding=usual.encoding, tokenizer=tokenizer or usual.tokenizer)
 
 
-def tag_texts(tagger: Tagger, document: Document) -> list[AnnotatedText]:
+def tag_texts(tagger: Tagger | LightTagger, document: Document) -> list[AnnotatedText]:
     """The texts of a document with the entities that a tagger finds."""
     assert isinstance(document, TextDocument)
     return document.with_entities([*in_batches(document.X, tagger.find_spans)])
@@ -74,6 +92,8 @@ def tag_texts(tagger: Tagger, document: Document) -> list[AnnotatedText]:
 def write_annotated(output: Path | None, texts: Sequence[AnnotatedText], format: str | None) -> None:
     """Write texts to standard output, a file or a folder; by the end of its name where no format was asked for."""
     if format == PAGE:
+        from maxmargin.text.standoff.text_page import show_texts  # which other formats do without
+
         with writing(output) as write:
             write([show_texts(texts).rstrip("\n")])
         return

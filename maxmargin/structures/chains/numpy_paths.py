@@ -1,4 +1,4 @@
-"""Best labellings of single chains by NumPy alone: where compiling takes longer, and the one with most right labels."""
+"""Single chains by NumPy alone: best labellings and sums where compiling takes longer, and the most right labels."""
 
 from __future__ import annotations
 
@@ -17,6 +17,32 @@ def best_path(nodes: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     for t in range(len(nodes) - 1, 0, -1):
         y[t - 1] = sources[t, y[t]]
     return y
+
+
+def marginals(nodes: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities of labels, (T, L), and of those of every two neighbours, (T - 1, L, L), in float64.
+
+    As `chain_logs.transition_marginals`: what is multiplied, forwards, are probabilities all the way.
+    """
+    after = np.zeros(nodes.shape)  # the log of the sum over what comes after a label, up to a constant for each t
+    for t in range(len(nodes) - 1, 0, -1):
+        scores = pairs + (nodes[t] + after[t])
+        tops = scores.max(axis=1)
+        after[t - 1] = tops + np.log(np.exp(scores - tops[:, np.newaxis]).sum(axis=1))
+        after[t - 1] -= after[t - 1].max()
+    scores = nodes + after
+    follow = share_out(pairs + scores[1:, np.newaxis])  # p(y_{t+1} = b | y_t = a)
+    shares = share_out(scores)  # of which the first are right
+    for t, steps in enumerate(follow):
+        steps *= shares[t][:, np.newaxis]
+        shares[t + 1] = steps.sum(axis=0)
+    return shares, follow
+
+
+def share_out(scores: np.ndarray) -> np.ndarray:
+    """Probabilities in the place of their logarithms, in the last axis, which are up to a constant."""
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return shares / shares.sum(axis=-1, keepdims=True)
 
 
 def best_expected(marginals: np.ndarray, allowed: np.ndarray, ends_allowed: np.ndarray) -> np.ndarray:
