@@ -64,7 +64,7 @@ def test_other_schemes_come_back():
 def test_bad_taggers(tagger):
     with pytest.raises(ValueError, match=r"SegmentCRF\(\) needs tags that spell entities"):
         Tagger(model=SegmentCRF()).fit(WORDS[1:], [["NOUN", "VERB"]] * 2)
-    with pytest.raises(ValueError, match="inside and prefer to be None"):
+    with pytest.raises(ValueError, match="and no other inside, and no prefer"):
         Tagger(model=SegmentCRF(), inside="IOBES").fit(WORDS, TAGS)
     with pytest.raises(TypeError, match="predict_transitions needs a ChainCRF or a ChainSVM, not a SegmentCRF"):
         tagger.predict_transitions(WORDS)

@@ -7,6 +7,7 @@ import pytest
 
 import maxmargin
 from maxmargin import ChainCRF, Tagger
+from maxmargin.tagger import entity_scores
 from maxmargin.text import Corpus, WindowFeatures, check_tags, convert_tags
 from maxmargin.text.document_tags import FOLDS, cross_tag, folds_of, with_votes
 from maxmargin.text.inner_tags import keep_possible, known_inside, merge_columns, outer_classes, outer_tag
@@ -128,8 +129,31 @@ def test_tags_known_in_part_with_others_inside(interpreted_loops):
         make(inside="IOBES").fit(X, [["B-P", {"O": 0.5, "I-P": 0.5}, "O"], *known[1:]])
 
 
+def test_ends_are_inside_where_entities_are_many(monkeypatch, interpreted_loops):
+    known = [["B-P", None, "O"], *Y[1:]]
+    several = make(scheme="IOBES"), make(inside=None), Tagger(model=ChainCRF(class_weight={"O": 2.0}))
+    for tagger, y, limit, inside in (
+        (make(), Y, 5, "IOBES"),
+        (make(), Y, 6, None),  # which they are not
+        (make(), convert_tags(Y, "IOB1"), 5, "IOBES"),
+        (make(), known, 1, None),
+        (make(), [["NOUN"] * len(x) for x in X], 0, None),
+        *((tagger, Y, 1, None) for tagger in several),
+    ):
+        monkeypatch.setattr(entity_scores, "ENOUGH_ENTITIES", limit)
+        chosen, tags = tagger.prepare(y)
+        assert (chosen.inside, len(tags)) == (inside, len(y))
+    monkeypatch.setattr(entity_scores, "ENOUGH_ENTITIES", 1)
+    tagger = Tagger(model=ChainCRF(cost="hamming", tol=0.05)).fit(X, Y, transition_cost=np.zeros((5, 5)))
+    assert tagger.inside_ is None
+    tagger = make().fit(X, Y)
+    assert tagger.inside_ == "IOBES"
+    assert tagger.inside == "auto"
+    assert tagger.predict(X) == Y
+
+
 def test_what_cannot_be_inside(interpreted_loops):
-    with pytest.raises(ValueError, match=r"inside must be IOBES, BILOU or None, not 'IOB2'."):
+    with pytest.raises(ValueError, match=r"inside must be auto, IOBES, BILOU or None, not 'IOB2'."):
         make(inside="IOB2").fit(X, Y)
     message = "inside must be None: tags of IOB1 that are known in part cannot be converted to IOBES"
     with pytest.raises(ValueError, match=message):

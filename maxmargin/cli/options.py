@@ -197,8 +197,12 @@ class Choices:
         str, typer.Option(help="Scheme to convert tags to, such as bilou; auto finds theirs, none has no rules.")
     ] = "auto"
     inside: Annotated[
-        Inside | None, typer.Option(help="Scheme inside the model; its tags stay in theirs.", show_default="the same")
-    ] = None
+        Inside,
+        typer.Option(
+            help="Scheme inside the model, whose tags stay in theirs: none is theirs, auto iobes where there are "
+            "thousands of entities."
+        ),
+    ] = Inside.auto
     unlabelled: Annotated[
         Path | None,
         typer.Option(

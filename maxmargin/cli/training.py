@@ -89,7 +89,7 @@ def make_tagger(choices: Choices, **options: Any) -> Tagger:
         features=find_features(choices),
         model=make_model(choices.type).set_params(**options),
         scheme=scheme,
-        inside=choices.inside,
+        inside=None if choices.inside == "none" else choices.inside,
         two_stages=choices.two_stages,
         entity_share=choices.entity_share,
         prefer=choices.prefer,

@@ -12,10 +12,15 @@ from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.syntax.segment_models import SegmentCRF, SegmentSVM
 from maxmargin.text.entity_chances import Chances, ScoredEntity, continuations
 from maxmargin.text.inner_tags import DEPENDS, find_meetings, merge_columns, outer_classes
-from maxmargin.text.schemes import OUTSIDE, SPELLINGS, Entity, check_spans, find_entities
+from maxmargin.text.mending import Mended
+from maxmargin.text.partial_tags import have_partial
+from maxmargin.text.schemes import OUTSIDE, SPELLINGS, Entity, check_spans, count_entities, find_entities, scheme_named
 
 TaggingModel: TypeAlias = ChainCRF | ChainSVM | SegmentCRF | SegmentSVM
 SEGMENT_TAGS = "IOB2"  # the scheme that models of segments have inside
+MARK_ENDS = ("IOBES", "BILOU")
+ENOUGH_ENTITIES = 3_000  # to learn the ends of, as twice as many tags: fewer are found worse
+OF_TAGS = ("cost", "class_weight", "allowed_transitions", "label_share")
 
 
 def has_segments(model: object) -> bool:
@@ -32,14 +37,34 @@ def check_options(options: Mapping[str, object]) -> None:
             )
 
 
-def choose_inside(model: object, inside: str | None, prefer: str | None, *, have_entities: bool) -> str | None:
-    """The scheme that a model has inside, as users say it; models of segments have one of their own."""
-    if not has_segments(model):
-        return inside
-    if not have_entities or inside is not None or prefer is not None:
-        name = type(model).__name__
-        raise ValueError(f"model={name}() needs tags that spell entities, and inside and prefer to be None.")
-    return SEGMENT_TAGS
+def choose_inside(
+    model: TaggingModel, inside: str | None, prefer: str | None, mended: Mended | None, *, is_free: bool
+) -> str | None:
+    """The scheme that a model has inside, if it is not that of the tags, by what users say; those of segments have one.
+
+    Where nobody asks for any, models that are free to have other tags have one that marks the ends of entities, if
+    these are many.
+    """
+    named = None if inside in (None, "auto") else scheme_named(inside, "inside")
+    if named not in (None, *MARK_ENDS):
+        raise ValueError(f"inside must be auto, IOBES, BILOU or None, not {inside!r}.")
+    if has_segments(model):
+        if mended is None or named is not None or prefer is not None:
+            name = type(model).__name__
+            raise ValueError(f"model={name}() needs tags that spell entities, and no other inside, and no prefer.")
+        named = SEGMENT_TAGS
+    if mended is None or mended.scheme == named:
+        return None
+    if named is not None or inside is None or not is_free or names_tags(model):
+        return named
+    is_known = mended.scheme not in MARK_ENDS and not have_partial(mended.y)
+    return "IOBES" if is_known and count_entities(mended.y) >= ENOUGH_ENTITIES else None
+
+
+def names_tags(model: TaggingModel) -> bool:
+    """Whether arguments of a model speak of tags, which then must be those that it learns."""
+    given = [getattr(model, name, None) for name in OF_TAGS]
+    return any(not (value is None or isinstance(value, str)) for value in given) or bool(model.constraints)
 
 
 def find_tags(model: TaggingModel, scheme: str | None, inside: str | None) -> np.ndarray:

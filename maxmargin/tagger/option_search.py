@@ -17,6 +17,7 @@ from maxmargin.checks import check_choice, check_positive
 from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
 from maxmargin.estimators.foundation.convergence import without_warning
 from maxmargin.sklearn_contract import unfitted
+from maxmargin.tagger.entity_scores import MARK_ENDS, has_segments
 from maxmargin.tagger.word_tagger import Tagger, default_model
 from maxmargin.text.corpus import Corpus, choose
 from maxmargin.text.document_tags import folds_of
@@ -149,6 +150,8 @@ def search_options(
     chosen, _ = tagger.prepare(y)  # which checks both
     model = default_model() if tagger.model is None else tagger.model
     begin = unfitted(tagger).set_params(features=chosen.features, model=unfitted(model))
+    if not has_segments(model):
+        begin.inside = chosen.inside
     held_out = (
         [*_halves(X, y)][: 1 if effort == "quick" else None]
         if X_dev is None or y_dev is None
@@ -160,7 +163,7 @@ def search_options(
     if found is None:
         return search
     search.first_score = search.score = found[0]
-    for title, options in _changes(begin, X, has_entities=chosen.scheme is not None, effort=effort):
+    for title, options in _changes(begin, X, chosen.scheme, effort):
         found = clock.score(options)
         if found is None:
             break
@@ -238,9 +241,7 @@ def _halves(X: Sequence[Any], y: Sequence[Any]) -> Iterator[tuple[Any, Any, Any,
         yield choose(X, kept), [y[i] for i in kept], choose(X, held), [y[i] for i in held]
 
 
-def _changes(
-    tagger: Tagger, X: Sequence[Any], *, has_entities: bool, effort: str
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _changes(tagger: Tagger, X: Sequence[Any], scheme: str | None, effort: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The changes to try, with their titles; what the tagger has already is left out."""
     features, model = tagger.features, tagger.model
     if isinstance(features, WindowFeatures):
@@ -265,15 +266,15 @@ def _changes(
         for title, options in wanted:
             if any(getattr(features, name) != value for name, value in options.items()):
                 yield title, {f"features__{name}": value for name, value in options.items()}
-    if has_entities and tagger.inside is None:
-        yield "IOBES inside", {"inside": "IOBES"}
+    if scheme is not None and scheme not in MARK_ENDS and not has_segments(model):
+        yield ("IOBES inside", {"inside": "IOBES"}) if tagger.inside is None else (f"{scheme} inside", {"inside": None})
     if model.n_hashed is None:
         yield f"min_count {model.min_count + 1}", {"model__min_count": model.min_count + 1}
     for C in (model.C * STEP, model.C / STEP):
         yield f"C {C:.3g}", {"model__C": C}
     if effort == "thorough":
         yield f"C {model.C * STEP**2:.3g}", {"model__C": model.C * STEP**2}
-        if has_entities and isinstance(X, Corpus) and not tagger.two_stages:
+        if scheme is not None and isinstance(X, Corpus) and not tagger.two_stages:
             yield "two stages", {"two_stages": True}
         other = ChainSVM(only_observed=True) if isinstance(model, ChainCRF) else default_model()
         shared = {name: getattr(model, name) for name in ("min_count", "n_jobs", "random_state", "n_hashed")}

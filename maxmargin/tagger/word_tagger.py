@@ -32,7 +32,7 @@ from maxmargin.tagger.training_data import (
 from maxmargin.text.inner_tags import keep_possible, known_inside, stands_alone
 from maxmargin.text.mending import mend_in_scheme
 from maxmargin.text.partial_tags import check_entity_share, have_partial
-from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags, scheme_named
+from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags
 from maxmargin.text.sentence_files.file_layout import Layout
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
@@ -62,9 +62,10 @@ class Tagger(ShownTagger):
         The scheme of the tags. "auto" finds the one that fits y best; tags that spell no entities, such as parts of
         speech, have none. With the name of a scheme, such as "BILOU", tags are converted to it. Those that break the
         rules are mended, with a warning: see `maxmargin.text.mend_tags`. None is none.
-    inside : {"IOBES", "BILOU"}, default=None
+    inside : {"auto", "IOBES", "BILOU"}, default="auto"
         The scheme that the model has inside, while y, predictions and `classes_` are in the scheme of the tags: ends of
-        entities help most models to find them.
+        entities help to find them, where there are enough to learn from. "auto" is IOBES from 3,000 entities on, unless
+        tags are known in part, or arguments of the model speak of tags; None is the scheme of the tags.
     two_stages : bool, default=False
         Whether a first tagger tells a second one how each word is tagged most often in its document: see
         `maxmargin.text.Corpus`. To train on, sentences are tagged by taggers of other documents, in five parts.
@@ -112,7 +113,7 @@ class Tagger(ShownTagger):
         features: Transformer | None = None,
         model: TaggingModel | None = None,
         scheme: str | None = "auto",
-        inside: str | None = None,
+        inside: str | None = "auto",
         two_stages: bool = False,
         layout: Layout | None = None,
         entity_share: float | None = None,
@@ -143,12 +144,14 @@ class Tagger(ShownTagger):
                 params = {name: make(), **params}
         return super().set_params(**params)
 
-    def prepare(self, y: LabelSequences) -> tuple[Self, LabelSequences]:
+    def prepare(self, y: LabelSequences, *, is_free: bool = True) -> tuple[Self, LabelSequences]:
         """An unfitted tagger with everything chosen, features, model and schemes, and the tags that it is to learn.
 
         Parameters
         ----------
         y : list of lists of tags
+        is_free
+            Whether the model may learn other tags.
         """
         if not isinstance(self.model, TaggingModel | None):
             raise TypeError(f"model must be a ChainCRF, ChainSVM, SegmentCRF or SegmentSVM, not {quote(self.model)}.")
@@ -157,13 +160,10 @@ class Tagger(ShownTagger):
         features = WindowFeatures() if self.features is None else unfitted(self.features)
         model = default_model() if self.model is None else unfitted(self.model)
         check_flag("two_stages", self.two_stages)
-        inside = None if self.inside is None else scheme_named(self.inside, "inside")
-        if inside not in (None, "IOBES", "BILOU"):
-            raise ValueError(f"inside must be IOBES, BILOU or None, not {self.inside!r}.")
         mended = mend_in_scheme(y, self.scheme)
         parts: dict[str, Any] = {"features": features, "model": model}
         parts |= {name: getattr(self, name) for name in ("layout", "two_stages", "prefer")}
-        inside = choose_inside(model, inside, self.prefer, have_entities=mended is not None)
+        inside = choose_inside(model, self.inside, self.prefer, mended, is_free=is_free)
         if self.prefer is not None:
             check_preference(self.prefer, model, have_entities=mended is not None)
         if self.entity_share is not None:
@@ -172,8 +172,7 @@ class Tagger(ShownTagger):
             check_entity_share(self.entity_share, mended.y)
             model.set_params(label_share={OUTSIDE: 1 - self.entity_share})
         if mended is None:
-            return type(self)(**parts, scheme=None), y
-        inside = None if inside == mended.scheme else inside
+            return type(self)(**parts, scheme=None, inside=None), y
         if inside is not None and have_partial(mended.y) and not stands_alone(mended.scheme, inside):
             raise ValueError(
                 f"inside must be None: tags of {mended.scheme} that are known in part cannot be converted to {inside}."
@@ -226,7 +225,7 @@ class Tagger(ShownTagger):
             from maxmargin.tagger.clustered_tagger import fit_on_workers  # which needs Dask
 
             return fit_on_workers(self, X, y, X_dev, y_dev, **options)
-        chosen, tags = self.prepare(as_tags(y))
+        chosen, tags = self.prepare(as_tags(y), is_free=options.get("transition_cost") is None)
         first, X, features = stage_sentences(chosen, X, tags)
         tags = chosen._convert_inside(tags)
         model = weigh_mistakes(chosen.model, chosen.prefer, tags)

@@ -283,6 +283,11 @@ def find_entities(y: TagSequences) -> list[list[Entity]]:
     ]
 
 
+def count_entities(y: TagSequences) -> int:
+    """How many entities tags of any scheme spell."""
+    return len(read_tags(y).spans().start)
+
+
 def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
     """Tags of the same entities in another scheme.
 

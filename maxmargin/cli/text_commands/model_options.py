@@ -11,6 +11,8 @@ import typer
 class Inside(StrEnum):
     """Schemes that models can have inside."""
 
+    auto = "auto"
+    none = "none"
     iobes = "iobes"
     bilou = "bilou"
 
