@@ -18,6 +18,7 @@ from maxmargin.paths.solutions import Path
 from maxmargin.problem import n_examples
 from maxmargin.sklearn_contract import unfitted
 from maxmargin.solvers import Solver, find_solver
+from maxmargin.solvers.automatic.auto import Auto
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.block_coordinate.path_steps import GridFollower, PathFollower
 from maxmargin.solvers.frame.held_out import HeldOut
@@ -279,7 +280,7 @@ def _check_positive(**values: float | None) -> None:
 
 def _path_solver(solver: str | Solver | None, method: str) -> Solver:
     exact = method != "heuristic"
-    if solver is None:
+    if solver in (None, "auto", Auto()):
         return BCFW(steps="pairwise", sampling="gap", cache=50, exact_gaps=exact)
     solver = find_solver(solver, NAMED["hinge"])
     if not solver.keeps_dual:

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maxmargin import regularization_path
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.features import DenseFeatures, Gram
 from maxmargin.losses import Loss
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
+from maxmargin.solvers.automatic import auto
 from maxmargin.solvers.automatic.auto import EXPENSIVE, USUAL, work_of
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_steps import Turns, Visits
@@ -167,6 +169,20 @@ def test_auto_says_what_it_chose():
     assert "sampling='permutation'" in few.trace.notes[0]
     again = Auto().solve(toy_chains(n=4), tol=0.1, start=few, random_state=0)
     assert again.trace.notes == few.trace.notes
+
+
+def test_auto_leaves_few_large_examples_to_one_slack(monkeypatch):
+    monkeypatch.setattr(auto, "LARGE", 10)
+    few = Auto().solve(toy_chains(n=4), tol=1e-3)
+    assert few.trace.notes == ["Chose OneSlack: there are few examples, and these are large."]
+    several = Auto().solve(toy_chains(n=60), max_passes=1, random_state=0)
+    assert several.trace.notes[0].startswith("Chose steps='pairwise'")
+    best = BCFW().solve(toy_chains(n=4), tol=1e-4, random_state=0).certificate
+    assert best.dual <= few.certificate.primal <= best.primal * (1 + 2e-3)
+    again = Auto().solve(toy_chains(n=4), tol=1e-3, start=few)
+    assert len(again.trace) < len(few.trace)
+    path = regularization_path(toy_chains(n=4), eps=0.5, lambda_min=0.1, solver="auto", random_state=0)
+    assert (path.gap <= 0.5).all()
 
 
 class Slow(Candidates):

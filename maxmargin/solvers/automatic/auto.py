@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.features.layout import layout_of
 from maxmargin.losses import BaseLoss, find_loss
-from maxmargin.problem import AnyProblem, block_oracle, oracle_work
+from maxmargin.problem import AnyProblem, block_oracle, bound_oracle, oracle_work, part_sizes
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
 from maxmargin.solvers.batch.lbfgs import LBFGS
@@ -27,6 +27,7 @@ USUAL = 10.0  # operations per part, of compiled oracles that do not tell theirs
 EXPENSIVE = 150.0  # operations per part: about three times the rest of a step, and worth a cache
 CACHED_OUTPUTS = 50
 FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
+FEW_LARGE, LARGE = 50, 100_000  # examples, and parts of all of them: block steps change too much at once
 FEW_INEXACT = 0.05  # of the examples: where the oracle is not exact on more, certificates stay far from tol
 AVERAGED, AVERAGED_PASSES = BCFW(averaging=True), 20  # what to do then
 
@@ -39,6 +40,9 @@ class Auto(Solver):
     in one step. Examples are drawn by their gaps unless there are very few. A cache is kept where the oracle takes much
     longer than the rest of a step, by the operations it is known to take (`maxmargin.problem.oracle_work`) and not by a
     clock, so that the same seed gives the same weights; oracles of structures in Python are taken to be slow.
+
+    A few large examples, such as long texts, are left to `OneSlack`: block steps are slow where a block is much of the
+    data.
 
     Where the oracle turns out not to be exact, on graphs with cycles, certificates stay far from what is asked for: it
     begins again with a few passes of Frank-Wolfe steps and averages them, which labels better than as many pairwise
@@ -81,6 +85,10 @@ class Auto(Solver):
     def solve(self, problem: AnyProblem, C: float = 1.0, sample_weight: Any = None, **options: Any) -> Result:
         loss = find_loss(options.get("loss") or self.default_loss)
         chosen = self.chosen_for(problem, loss)
+        if chosen is self and options.get("weak") is None and are_few_and_large(problem):
+            result = OneSlack().solve(problem, C, sample_weight, **options)
+            result.trace.notes.append("Chose OneSlack: there are few examples, and these are large.")
+            return result
         solve = super().solve if chosen is self else chosen.solve
         if not isinstance(problem, Portions):
             return solve(problem, C, sample_weight, **options)
@@ -127,6 +135,14 @@ class Auto(Solver):
             if state.n_steps >= AVERAGED_PASSES * run.objective.n:
                 run.verdict = Status.INEXACT
             yield certificate
+
+
+def are_few_and_large(problem: AnyProblem) -> bool:
+    """Whether there are few examples of many parts, with an exact oracle of outputs as wholes."""
+    if isinstance(problem, Portions) or supports(bound_oracle, problem) or supports(block_oracle, problem):
+        return False
+    sizes = part_sizes(problem)
+    return len(sizes) < FEW_LARGE and sizes.sum() >= LARGE
 
 
 def work_of(problem: AnyProblem) -> float:
