@@ -209,9 +209,28 @@ def test_two_stages(options, interpreted_loops, tmp_path):
     tagger.save(tmp_path / "any.model")
     loaded = maxmargin.load(tmp_path / "any.model")
     assert loaded.predict(X) == found
-    assert loaded.explain(["Rome", "fell"], 0).label in ("B-L", "S-L")
+    assert loaded.explain(["Rome", "fell"], 0).label == "B-L"
     path = make(two_stages=True, **options).tune(X, Y, X, Y, Cs=[1.0])
     assert path.scores[-1] > 0
+
+
+@pytest.mark.parametrize("scheme", ["IOB2", "IOE2"])
+def test_explanations_are_of_tags_that_users_see(scheme, interpreted_loops):
+    tagger = make(inside="IOBES", scheme=scheme).fit(X, Y)
+    for tokens in (X[0], X[2], ["York", "ran"]):
+        taggings, scores = tagger.predict_topk([tokens], 10_000)[0]
+        for t in range(len(tokens)):
+            found = tagger.explain(tokens, t)
+            assert (found.label, found.labelling) == (taggings[0][t], taggings[0])
+            second = next(k for k, tags in enumerate(taggings) if tags[t] != found.label)
+            assert (found.rival, found.rival_labelling) == (taggings[second][t], taggings[second])
+            assert found.margin == pytest.approx(scores[0] - scores[second], abs=1e-4)
+            if found.label != "O":
+                assert tagger.explain(tokens, t, "O").rival == "O"
+            with pytest.raises(ValueError, match=f"rival must be another label than {found.label!r}"):
+                tagger.explain(tokens, t, found.label)
+            with pytest.raises(ValueError, match="'S-P' is not a label of the model, which has"):
+                tagger.explain(tokens, t, "S-P")
 
 
 def test_explanations_look_at_documents(interpreted_loops):

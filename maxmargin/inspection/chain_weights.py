@@ -29,9 +29,9 @@ def find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
     return chain, chain._encoder
 
 
-def number_of(encoder: ChainEncoder, label: object) -> int:
+def number_of(classes: np.ndarray, label: object) -> int:
     """The number of a label among the classes."""
-    labels = encoder.classes.tolist()
+    labels = classes.tolist()
     if label not in labels:
         raise ValueError(f"{quote(label)} is not a label of the model, which has {quote(labels)}.")
     return labels.index(label)

@@ -131,7 +131,12 @@ def explain(
 
 
 def explain_all(
-    model: Estimator, X: Any, places: Sequence[tuple[int, int, object]], *, edge_features: Any = None
+    model: Estimator,
+    X: Any,
+    places: Sequence[tuple[int, int, object]],
+    *,
+    edge_features: Any = None,
+    names: Sequence[object] | None = None,
 ) -> list[Explanation]:
     """What `explain` says of many positions, faster.
 
@@ -145,6 +150,8 @@ def explain_all(
         For each the number of its sequence, its position there, and the label to compare with, or None.
     edge_features
         As in `fit`.
+    names
+        What to call the labels, in the order of ``model.classes_``: those that share a name count as one.
 
     Examples
     --------
@@ -163,7 +170,7 @@ def explain_all(
     for portion, numbers in of_portions.items():
         which = slice(portion * AT_ONCE, (portion + 1) * AT_ONCE)
         edges = None if edge_features is None else edge_features[which]
-        compared = Compared(model, encoder, weights, X[which], edges)
+        compared = Compared(model, encoder, weights, X[which], edges, encoder.classes if names is None else names)
         those = [(places[k][0] % AT_ONCE, *places[k][1:]) for k in numbers]
         found.update(zip(numbers, compared.explain(those), strict=True))
     return [found[k] for k in range(len(places))]
@@ -196,9 +203,15 @@ class Compared:
     """Some sequences, their best labellings, and what the best ones with another label at a position lack."""
 
     def __init__(
-        self, model: ChainSVM | ChainCRF, encoder: ChainEncoder, weights: ChainWeights, X: Any, edge_features: Any
+        self,
+        model: ChainSVM | ChainCRF,
+        encoder: ChainEncoder,
+        weights: ChainWeights,
+        X: Any,
+        edge_features: Any,
+        names: Sequence[object],
     ) -> None:
-        self.model, self.encoder, self.weights = model, encoder, weights
+        self.model, self.encoder, self.weights, self.names = model, encoder, weights, np.asarray(names)
         rows = stack_rows(encoder.by_name(X, may_be_empty=True), None, encoder.n_features_in, may_be_empty=True)
         rows = encoder.stored(in_one_matrix(rows), append_biases)
         width, named = encoder.n_edge_features, encoder.edge_vocabulary
@@ -248,17 +261,16 @@ class Compared:
             self.check_position(i, t)
         through = self.find_through()
         rivals = [(i, t, self.find_rival(through, int(self.starts[i] + t), rival)) for i, t, rival in places]
-        classes = self.encoder.classes
         for (i, t, rival), second in zip(rivals, self.find_seconds(rivals), strict=True):
             best = self.best[slice(*self.starts[i:][:2])]
-            labelling = classes[best].tolist()
+            labelling = self.names[best].tolist()
             if rival is None or second is None:
                 yield Explanation(int(t), labelling[t], None, np.inf, labelling, [], [])
                 continue
             found = sorted((c for c in self.compare(i, best, second) if c.value), key=lambda c: -abs(c.value))
             margin = sum(c.value for c in found)
-            rival_labelling = classes[second].tolist()
-            yield Explanation(int(t), labelling[t], classes[rival].item(), margin, labelling, rival_labelling, found)
+            rival_labelling = self.names[second].tolist()
+            yield Explanation(int(t), labelling[t], rival_labelling[t], margin, labelling, rival_labelling, found)
 
     def check_position(self, i: int, t: object) -> None:
         """Raise unless a sequence has the position."""
@@ -269,17 +281,17 @@ class Compared:
 
     def find_rival(self, through: np.ndarray, row: int, rival: object) -> int | None:
         """The number of the label to compare with, the runner-up if none is given; None if no labelling has it."""
-        best = self.best[row]
+        name = self.names[self.best[row]]
         if rival is None:
-            scores = through[row].copy()
-            scores[best] = -np.inf
-            number = int(np.argmax(scores))
+            may_be = self.names != name
+        elif rival == name:
+            at = row - int(self.starts[np.searchsorted(self.starts, row, "right") - 1])
+            raise ValueError(f"rival must be another label than {quote(rival)}, which position {at} has.")
         else:
-            number = number_of(self.encoder, rival)
-            if number == best:
-                at = row - int(self.starts[np.searchsorted(self.starts, row, "right") - 1])
-                raise ValueError(f"rival must be another label than {quote(rival)}, which position {at} has.")
-        return None if number == best or through[row, number] == -np.inf else number
+            may_be = self.names == self.names[number_of(self.names, rival)]
+        scores = np.where(may_be, through[row], -np.inf)
+        number = int(np.argmax(scores))
+        return None if scores[number] == -np.inf else number
 
     def compare(self, i: int, best: np.ndarray, second: np.ndarray) -> Iterator[Contribution]:
         """What features, transitions and trigrams add to the score of labels of sequence i over that of others."""

@@ -72,7 +72,7 @@ def strongest_by_label(model: Estimator, labels: Iterable[object], k: int) -> li
     columns: Any = sp.csc_array(table) if sp.issparse(table) else np.asarray(table)
     found = []
     for label in labels:
-        column = columns[:, [number_of(encoder, label)]]
+        column = columns[:, [number_of(encoder.classes, label)]]
         values = np.ravel(column.toarray() if sp.issparse(column) else column)
         order = np.argsort(-np.abs(values), kind="stable")[:k]
         found.append([Weight(names[f], label, float(values[f])) for f in order.tolist() if values[f]])

@@ -14,6 +14,7 @@ from maxmargin.inspection.chain_weights import is_chain
 from maxmargin.report.entity_errors import RIGHT, Judged, judge_entities
 from maxmargin.text.document_tags import word_of
 from maxmargin.text.entity_chances import ScoredEntity
+from maxmargin.text.inner_tags import stands_alone
 from maxmargin.text.mending import mend_tags, spells_entities
 from maxmargin.text.schemes import convert_tags, find_entities
 from maxmargin.text.token_features.tokens import Token
@@ -182,7 +183,8 @@ def choose_words(tagged: Tagged, shown: Sequence[int]) -> tuple[list[tuple[int, 
 
 def find_rival(tagger: ReportedTagger, true: object, predicted: object, known: Container[object]) -> object:
     """What the tag of a word is compared with: the true one, where that is another one that the model has."""
-    return true if tagger.inside_ is None and true in known and true != predicted else None
+    is_known = tagger.inside_ is None or stands_alone(tagger.scheme_, tagger.inside_)
+    return true if is_known and true in known and true != predicted else None
 
 
 def can_explain(tagger: ReportedTagger) -> bool:

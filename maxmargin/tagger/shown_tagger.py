@@ -10,6 +10,7 @@ from maxmargin.inspection import Explanation, explain_all
 from maxmargin.persist.files import Location, check_writable
 from maxmargin.tagger.fitted_tagger import FittedTagger
 from maxmargin.text.corpus import Corpus
+from maxmargin.text.inner_tags import outer_tag
 from maxmargin.text.partial_tags import check_known
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.tokens import Token
@@ -80,6 +81,8 @@ class ShownTagger(FittedTagger):
     ) -> Explanation:
         """Why a word has its tag and not another: see `maxmargin.inspection.explain`.
 
+        Tags are those that users see; where the tagger has another scheme inside, transitions are those of its tags.
+
         Parameters
         ----------
         sentence
@@ -117,7 +120,9 @@ class ShownTagger(FittedTagger):
             numbers = {i: k for k, i in enumerate(dict.fromkeys(i for i, _, _ in words))}
             sentences = X if isinstance(X, Sequence) else [*X]
             X, words = [sentences[i] for i in numbers], [(numbers[i], t, rival) for i, t, rival in words]
-        return explain_all(model, self._rows(X), words)
+        tags, scheme = model.classes_.tolist(), self.scheme_ or ""
+        names = None if self.inside_ is None else [outer_tag(tag, scheme) for tag in tags]
+        return explain_all(model, self._rows(X), words, names=names)
 
 
 def check_examples(X: Any, y: Any, name_X: str, name_y: str) -> tuple[list[Any], list[Any]]:
