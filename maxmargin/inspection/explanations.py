@@ -164,13 +164,14 @@ def explain_all(
     """
     model, encoder = find_chain(model)
     weights, found = ChainWeights.of(model, encoder), dict[int, Explanation]()
+    called = encoder.classes if names is None else np.asarray(names)
     of_portions = defaultdict[int, list[int]](list)
     for k, (i, _, _) in enumerate(places):
         of_portions[i // AT_ONCE].append(k)
     for portion, numbers in of_portions.items():
         which = slice(portion * AT_ONCE, (portion + 1) * AT_ONCE)
         edges = None if edge_features is None else edge_features[which]
-        compared = Compared(model, encoder, weights, X[which], edges, encoder.classes if names is None else names)
+        compared = Compared(model, encoder, weights, X[which], edges, called)
         those = [(places[k][0] % AT_ONCE, *places[k][1:]) for k in numbers]
         found.update(zip(numbers, compared.explain(those), strict=True))
     return [found[k] for k in range(len(places))]
@@ -209,9 +210,9 @@ class Compared:
         weights: ChainWeights,
         X: Any,
         edge_features: Any,
-        names: Sequence[object],
+        names: np.ndarray,
     ) -> None:
-        self.model, self.encoder, self.weights, self.names = model, encoder, weights, np.asarray(names)
+        self.model, self.encoder, self.weights, self.names = model, encoder, weights, names
         rows = stack_rows(encoder.by_name(X, may_be_empty=True), None, encoder.n_features_in, may_be_empty=True)
         rows = encoder.stored(in_one_matrix(rows), append_biases)
         width, named = encoder.n_edge_features, encoder.edge_vocabulary

@@ -8,6 +8,7 @@ from typing import Any
 from maxmargin.display.notebook import offer_model, show_model
 from maxmargin.inspection import Explanation, explain_all
 from maxmargin.persist.files import Location, check_writable
+from maxmargin.tagger.entity_scores import MARK_ENDS
 from maxmargin.tagger.fitted_tagger import FittedTagger
 from maxmargin.text.corpus import Corpus
 from maxmargin.text.inner_tags import outer_tag
@@ -121,7 +122,7 @@ class ShownTagger(FittedTagger):
             sentences = X if isinstance(X, Sequence) else [*X]
             X, words = [sentences[i] for i in numbers], [(numbers[i], t, rival) for i, t, rival in words]
         tags, scheme = model.classes_.tolist(), self.scheme_ or ""
-        names = None if self.inside_ is None else [outer_tag(tag, scheme) for tag in tags]
+        names = [outer_tag(tag, scheme) for tag in tags] if self.inside_ in MARK_ENDS else None
         return explain_all(model, self._rows(X), words, names=names)
 
 
