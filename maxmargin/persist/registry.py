@@ -18,23 +18,17 @@ from maxmargin import public_names
 
 Class = TypeVar("Class", bound=type)
 
-# Classes of other modules than those of public names, which are imported when a file names them.
+PUBLIC = "maxmargin", "maxmargin.text"  # they list public names, whose modules are imported when a file names them
+
+# Classes of other modules, which are imported likewise.
 HOMES = {
-    "FeatureSources": "maxmargin.text.composition.feature_sources",
     "FrequentCRF": "maxmargin.crfsuite.algorithms",
     "ExpLoss": "maxmargin.losses",  # of earlier versions, as MaxLoss and TopKLoss are
     "FrequentSVM": "maxmargin.crfsuite.algorithms",
-    "Layout": "maxmargin.text.sentence_files.file_layout",
     "MaxLoss": "maxmargin.losses",
-    "OutsideFeatures": "maxmargin.text.composition.outside_features",
     "Pipeline": "maxmargin.persist.pipelines",
-    "SegmentFeatures": "maxmargin.text.syntax_features.segment_features",
-    "TemplateFeatures": "maxmargin.text.templates.template_features",
     "TopKLoss": "maxmargin.losses",
-    "VectorFile": "maxmargin.text.resources.word_vectors",
     "VotedFeatures": "maxmargin.text.composition.vote_features",
-    "WindowFeatures": "maxmargin.text.token_features.windows",
-    "WordVectors": "maxmargin.text.resources.word_vectors",
     "crfsuite.CRF": "maxmargin.crfsuite.crf",
 }
 
@@ -64,7 +58,7 @@ class Registry:
     def find(self, name: object) -> Recipe | None:
         """The recipe that files mean by a name."""
         if isinstance(name, str) and name not in self.by_name:
-            home = public_names.homes().get(name) or HOMES.get(name)
+            home = next((homes[name] for homes in (*map(public_names.homes, PUBLIC), HOMES) if name in homes), None)
             if home is not None:
                 importlib.import_module(home)
         return self.by_name.get(name)

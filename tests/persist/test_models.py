@@ -4,6 +4,8 @@ import copy
 import mmap
 import os
 import pickle
+import subprocess
+import sys
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -20,10 +22,12 @@ from maxmargin import (
     ChainCRF,
     ChainSVM,
     DeformableSVM,
+    DependencySVM,
     GraphSVM,
     Loss,
     MulticlassSVM,
     RelaxedLoss,
+    SpanSVM,
     Status,
     StructuredSVM,
     TreeCRF,
@@ -33,7 +37,7 @@ from maxmargin.persist.container import MAGIC, PREFIX, VERSION
 from maxmargin.persist.registry import Registry
 from maxmargin.problem import new_weights
 from maxmargin.testing.estimator_checks import _equal
-from maxmargin.text import WindowFeatures
+from maxmargin.text import ArcFeatures, SpanFeatures, WindowFeatures
 from tests.small import CASES, make
 from tests.toy import Labels
 
@@ -153,6 +157,16 @@ def test_pipelines_can_be_saved(path):
     again = maxmargin.load(path)
     assert [name for name, _ in again.steps] == [name for name, _ in tagger.steps]
     assert _equal(again.predict(SENTENCES), tagger.predict(SENTENCES))
+
+
+def test_pipelines_of_transformers_load_in_a_process_of_their_own(tmp_path):
+    pairs = (ArcFeatures(), DependencySVM()), (SpanFeatures(), SpanSVM()), (WindowFeatures(), ChainSVM())
+    for k, pair in enumerate(pairs):
+        maxmargin.save(make_pipeline(*pair), tmp_path / str(k))
+    code = "import sys, maxmargin; print([type(maxmargin.load(path)[0]).__name__ for path in sys.argv[1:]])"
+    command = [sys.executable, "-c", code, *map(str, sorted(tmp_path.iterdir()))]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert printed == "['ArcFeatures', 'SpanFeatures', 'WindowFeatures']\n"
 
 
 @maxmargin.register
