@@ -135,6 +135,15 @@ def prepare(problem, dtype):
 
 
 @generic
+def stretches(problem):
+    """What is read of each example by `scores` and its like, as stretches of memory (`maxmargin.arrays.prefetch`).
+
+    Solvers that draw examples ask for the memory of one while they look at another. Where this is not implemented, they
+    wait for it.
+    """
+
+
+@generic
 def restrict(problem, excluded):
     """The same examples, parts and weights, with only those outputs that have none of the excluded parts.
 

@@ -157,7 +157,7 @@ def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
     return builder.gep(table.data, [builder.add(builder.mul(t, width), c)])
 
 
-def _lowers(function: object, result: Any) -> Any:
+def lowers(function: object, result: Any) -> Any:
     """Let compiled code call the decorated generator of code in place of a function whose result has this type."""
 
     class _Typed(AbstractTemplate):
@@ -201,65 +201,65 @@ def _call(builder: ir.IRBuilder, name: str, result: object, args: list[Any], fla
     return builder.call(function, args, fastmath=flags)
 
 
-@_lowers(fetch, lambda table, t, c: Vector(table.dtype))
+@lowers(fetch, lambda table, t, c: Vector(table.dtype))
 def _fetch(context, builder, sig, args):
     pointer = _pointer(context, builder, sig, args)
     vector = context.get_value_type(sig.return_type)
     return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=_bits(sig.return_type.dtype) // 8)
 
 
-@_lowers(store, lambda table, t, c, x: types.none)
+@lowers(store, lambda table, t, c, x: types.none)
 def _store(context, builder, sig, args):
     pointer = builder.bitcast(_pointer(context, builder, sig, args), args[3].type.as_pointer())
     builder.store(args[3], pointer, align=_bits(sig.args[0].dtype) // 8)
     return context.get_dummy_value()
 
 
-@_lowers(at, lambda table, t, c: table.dtype)
+@lowers(at, lambda table, t, c: table.dtype)
 def _at(context, builder, sig, args):
     return builder.load(_pointer(context, builder, sig, args))
 
 
-@_lowers(splat, Vector)
+@lowers(splat, Vector)
 def _splat_number(context, builder, sig, args):
     return _splat(builder, args[0], context.get_value_type(sig.return_type))
 
 
-@_lowers(fma, _vector_of)
+@lowers(fma, _vector_of)
 def _fma(context, builder, sig, args):
     a, x, y = _vectors(context, builder, sig, args)
     return _call(builder, "fma", y.type, [a, x, y])
 
 
-@_lowers(plus, _vector_of)
+@lowers(plus, _vector_of)
 def _plus(context, builder, sig, args):
     return builder.fadd(*_vectors(context, builder, sig, args))
 
 
-@_lowers(times, _vector_of)
+@lowers(times, _vector_of)
 def _times(context, builder, sig, args):
     return builder.fmul(*_vectors(context, builder, sig, args))
 
 
-@_lowers(upper, _vector_of)
+@lowers(upper, _vector_of)
 def _upper(context, builder, sig, args):
     a, x = _vectors(context, builder, sig, args)
     return builder.select(builder.fcmp_ordered(">", a, x, flags=("nnan", "nsz")), a, x)
 
 
-@_lowers(lower, _vector_of)
+@lowers(lower, _vector_of)
 def _lower(context, builder, sig, args):
     a, x = _vectors(context, builder, sig, args)
     return builder.select(builder.fcmp_ordered("<", a, x, flags=("nnan", "nsz")), a, x)
 
 
-@_lowers(where_below, _vector_of)
+@lowers(where_below, _vector_of)
 def _where_below(context, builder, sig, args):
     x, limit, y, z = _vectors(context, builder, sig, args)
     return builder.select(builder.fcmp_ordered("<", x, limit), y, z)
 
 
-@_lowers(without_first, lambda x, n: x)
+@lowers(without_first, lambda x, n: x)
 def _without_first(context, builder, sig, args):
     places = ir.VectorType(ir.IntType(64), LANES)
     first = _splat(builder, context.cast(builder, args[1], sig.args[1], types.int64), places)
@@ -267,7 +267,7 @@ def _without_first(context, builder, sig, args):
     return builder.select(is_first, ir.Constant(args[0].type, [0.0] * LANES), args[0])
 
 
-@_lowers(as_precise, lambda x, table: Vector(table.dtype))
+@lowers(as_precise, lambda x, table: Vector(table.dtype))
 def _as_precise(context, builder, sig, args):
     vector, before = context.get_value_type(sig.return_type), _bits(sig.args[0].dtype)
     if _bits(sig.return_type.dtype) == before:
@@ -275,18 +275,18 @@ def _as_precise(context, builder, sig, args):
     return (builder.fpext if before == 32 else builder.fptrunc)(args[0], vector)
 
 
-@_lowers(total, lambda x: x.dtype)
+@lowers(total, lambda x: x.dtype)
 def _total(context, builder, sig, args):
     zero = ir.Constant(args[0].type.element, 0.0)
     return _call(builder, "vector.reduce.fadd", zero.type, [zero, args[0]], ("reassoc",))
 
 
-@_lowers(highest, lambda x: x.dtype)
+@lowers(highest, lambda x: x.dtype)
 def _highest(context, builder, sig, args):
     return _call(builder, "vector.reduce.fmax", args[0].type.element, args, ("nnan", "nsz"))
 
 
-@_lowers(lowest, lambda x: x.dtype)
+@lowers(lowest, lambda x: x.dtype)
 def _lowest(context, builder, sig, args):
     return _call(builder, "vector.reduce.fmin", args[0].type.element, args, ("nnan", "nsz"))
 
@@ -309,7 +309,7 @@ _EXP = {
 }
 
 
-@_lowers(exp, _vector_of)
+@lowers(exp, _vector_of)
 def _exp(context, builder, sig, args):
     vector, bits = args[0].type, _bits(sig.return_type.dtype)
     how, whole = _EXP[bits], ir.VectorType(ir.IntType(bits), LANES)

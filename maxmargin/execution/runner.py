@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import types
 
+from maxmargin.arrays.prefetch import lines_of
 from maxmargin.execution.clock import Clock
 from maxmargin.execution.threads import Ranges, aligned, count_threads
-from maxmargin.problem import AnyProblem, all_true_outputs, new_weights, part_sizes, workspace
+from maxmargin.problem import AnyProblem, all_true_outputs, new_weights, part_sizes, stretches, workspace
 from maxmargin.runtime.abi import OPAQUE, Stored
-from maxmargin.runtime.dispatch import Bound
+from maxmargin.runtime.dispatch import Bound, supports
 from maxmargin.runtime.tables import SCRATCH
 
 T = TypeVar("T")
@@ -84,6 +85,13 @@ class Runner:
             work=workspace(self.problem, self.n_best),
         )
         return self.problem.pack(scratch)
+
+    @cached_property
+    def lines(self) -> np.ndarray:
+        """Where in memory what steps read of each example lies (`maxmargin.arrays.prefetch`); empty if not known."""
+        problem = self.problem
+        can_tell = problem.is_compiled and supports(stretches, problem)
+        return lines_of(stretches(problem) if can_tell else [])
 
     def run(self, function: Callable[..., T], *args: object) -> list[T]:
         """Call the loop ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""

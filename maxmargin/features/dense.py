@@ -105,6 +105,11 @@ def clear_dense_row(features, t, dense):
     return squares
 
 
+@implements(linear_map.row_stretches, DenseFeatures)
+def dense_stretches(features, lo, hi):
+    return [(features.rows, lo, hi), *linear_map.gram_stretches(features.gram, lo, hi)]
+
+
 @implements(linear_map.with_gram, DenseFeatures)
 def dense_with_gram(features, starts, width):
     return features._replace(gram=linear_map.gram_blocks(features, starts, np.diff(starts) * width, width))

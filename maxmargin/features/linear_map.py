@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.lanes import BLOCK, LANES, columns_of_block, fetch, fma, plus, splat, times, total, without_first
+from maxmargin.arrays.prefetch import Stretch
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
 
@@ -70,6 +71,11 @@ def with_gram(features, starts, width):
 
 
 @generic
+def row_stretches(features, lo, hi):
+    """The stretches of memory of the rows lo[i]:hi[i] of each example i; called from Python only."""
+
+
+@generic
 def as_matrix(features, n_rows):
     """The rows as a matrix of NumPy or SciPy, without the gram matrices; called from Python only."""
 
@@ -82,6 +88,14 @@ class Gram(NamedTuple):
 
     values: np.ndarray
     at: np.ndarray
+
+
+def gram_stretches(gram: Gram, lo: np.ndarray, hi: np.ndarray) -> list[Stretch]:
+    """The stretches of memory of Gram matrices of examples with the rows lo[i]:hi[i]."""
+    if len(gram.at) < len(lo):
+        return []
+    at, n = np.maximum(gram.at, 0), np.arange(len(lo))
+    return [(gram.values, at, at + (gram.at >= 0) * folded_size(hi - lo)), (gram.at, n, n + 1)]
 
 
 def fold(matrix: np.ndarray) -> np.ndarray:

@@ -234,6 +234,17 @@ def clear_sparse_row(features, t, dense):
     return squares
 
 
+@implements(linear_map.row_stretches, BinaryFeatures)
+def binary_stretches(features, lo, hi):
+    entries = features.indices, features.indptr[lo], features.indptr[hi]
+    return [entries, (features.indptr, lo, hi + 1), *linear_map.gram_stretches(features.gram, lo, hi)]
+
+
+@implements(linear_map.row_stretches, SparseFeatures)
+def sparse_stretches(features, lo, hi):
+    return [*binary_stretches(features, lo, hi), (features.values, features.indptr[lo], features.indptr[hi])]
+
+
 @implements(linear_map.with_gram, SparseFeatures, BinaryFeatures)
 def sparse_with_gram(features, starts, width):
     return features._replace(gram=linear_map.gram_blocks(features, starts, np.diff(features.indptr[starts]), width))

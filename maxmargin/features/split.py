@@ -183,6 +183,12 @@ def squared_norm_split(features, i, lo, hi, delta, buffer):
     return total
 
 
+@implements(linear_map.row_stretches, SplitFeatures)
+def split_stretches(features, lo, hi):
+    of_both = [part for rows in (features.frequent, features.rare) for part in linear_map.row_stretches(rows, lo, hi)]
+    return [*of_both, *linear_map.gram_stretches(features.gram, lo, hi)]
+
+
 @implements(linear_map.with_gram, SplitFeatures)
 def split_with_gram(features, starts, width):
     """Of all examples: it is cheaper than the sums of both parts, but for very long ones."""

@@ -120,8 +120,9 @@ class BlockRounds:
                 self.counts[k],
                 seat.gain,
                 seat.log,
+                objective.runner.lines,
             )
-            visits = Visits(order, draws, hi - lo, 0, state.global_gap, turns[k])
+            visits = Visits(order, draws, len(order), hi - lo, 0, state.global_gap, turns[k])
             return take(objective.problem, point, state.rule, visits, seat, place, rounds.scratches[k])
 
         def make_room() -> None:

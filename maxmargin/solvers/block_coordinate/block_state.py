@@ -107,7 +107,7 @@ class BlockState:
             order[rng.random(n_steps) >= self.uniform_share] = -1
             draws = rng.random(n_steps)
         for lo, hi in self.run.slices(n_steps):
-            self.step(order[lo:hi], draws[lo:hi])
+            self.step(order, draws, lo, hi)
 
     def take_turns(self) -> None:
         """As many exact steps as there are examples, on those in turn whose gap is not small."""
@@ -117,18 +117,26 @@ class BlockState:
             self.step_in_rounds(*self.rounds.split(turns.order))
             return
         for lo, hi in run.slices(n):
-            self.step(order[lo:hi], turns=turns)
+            self.step(order, begin=lo, end=hi, turns=turns)
 
     def step_in_rounds(self, orders: list[Order], turns: Sequence[Turns]) -> None:
         """Take a step on each example of the orders of all ranges."""
         if self.rounds is not None:
             self.count(*self.rounds.make_pass(self, orders, turns))
 
-    def step(self, order: np.ndarray, draws: np.ndarray = NO_DRAWS, turns: Turns = NO_TURNS) -> None:
-        """Take a step on each example of `order`."""
+    def step(
+        self,
+        order: np.ndarray,
+        draws: np.ndarray = NO_DRAWS,
+        begin: int = 0,
+        end: int | None = None,
+        turns: Turns = NO_TURNS,
+    ) -> None:
+        """Take a step on each example of order[begin:end]."""
         run, objective = self.run, self.run.objective
         before = self.counts.copy()
         take_steps = exact_steps if self.rule.kind == EXACT else block_steps
+        end = len(order) if end is None else end
         while True:
             point = BlockPoint(
                 run.w,
@@ -141,15 +149,16 @@ class BlockState:
                 self.counts,
                 self.gain,
                 NO_LOG,
+                objective.runner.lines,
             )
-            visits = Visits(order, draws, objective.n, self.n_steps, self.global_gap, turns)
+            visits = Visits(order, draws, end, objective.n, self.n_steps - begin, self.global_gap, turns)
             done, has_room = take_steps(
-                objective.problem, point, self.rule, visits, 0, ALL, self.sigma, objective.runner.scratches[0]
+                objective.problem, point, self.rule, visits, begin, ALL, self.sigma, objective.runner.scratches[0]
             )
-            self.n_steps += done
+            self.n_steps += done - begin
+            begin = done
             if has_room:
                 break
-            order, draws = order[done:], draws[done:]
             self.sets = enlarge(self.sets)
             self.share_sets()
         self.count(*(self.counts - before))

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.prefetch import prefetch, prefetch_example, prefetch_range, prefetch_row
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner, move_by
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.meeting import Log, note_step
@@ -64,6 +65,7 @@ class BlockPoint(NamedTuple):
     counts: np.ndarray  # of calls of the oracle, cache hits and wrong outputs
     gain: np.ndarray  # (1,) of the dual, by all steps
     log: Log  # of the steps
+    lines: np.ndarray  # of what steps read of each example; empty if that is not known
 
 
 class Turns(NamedTuple):
@@ -81,6 +83,7 @@ class Visits(NamedTuple):
 
     order: np.ndarray  # or -1, where one is to be chosen by its gap
     draws: np.ndarray  # numbers from 0 to 1, for these
+    end: int  # the place in the order to stop at
     n_drawn: int  # examples to draw from
     n_before: int  # steps
     global_gap: float  # as last known, of all examples
@@ -123,12 +126,14 @@ def take_steps(problem, point, rule, visits, begin, budget, sigma, scratch):
     scale = sigma / (rule.regularization * n)
     leaves = tree.size // 2 - point.first
     n_parts = 0
-    for k in range(begin, order.size):
+    for k in range(begin, visits.end):
         if n_parts >= budget:
             return k, True
         i = order[k] if order[k] >= 0 else point.first + draw(tree, visits.n_drawn, visits.draws[k])
         if rule.stores and not has_room(sets, i):
+            order[k] = i
             return k, False
+        look_ahead(point, visits, k, rule.stores, rule.weight)
         first = sets.slot_at[i] if rule.stores else 0
         size = means.starts[i + 1] - means.starts[i]
         n_parts += size
@@ -197,10 +202,42 @@ def take_steps(problem, point, rule, visits, begin, budget, sigma, scratch):
             slot = store(sets, i, y, best, rule.cache_limit)
         if not rule.keeps_means:
             shift_weights(sets, i, kind, gamma, slot, away, rule.cache_limit)
-    return order.size, True
+    return visits.end, True
 
 
 block_steps = loop(take_steps)
+
+
+@helper
+def look_ahead(point, visits, k, stores, weight):
+    """Draw the examples of the next two steps, and ask for the memory of the first, and for where that of the second is.
+
+    They are drawn by the gaps before step k.
+    """
+    last = visits.order.size - 1
+    for ahead in range(k + 1, min(k + 2, last) + 1):
+        if visits.order[ahead] < 0:
+            visits.order[ahead] = point.first + draw(point.tree, visits.n_drawn, visits.draws[ahead])
+    sets = point.sets
+    if k + 2 <= last:
+        i = visits.order[k + 2]
+        prefetch_row(point.lines, i)
+        prefetch(point.means.starts, i)
+        prefetch(weight, i)
+        if stores:
+            prefetch(sets.stored_count, i)
+            prefetch(sets.slot_at, i)
+            prefetch(sets.output_at, i)
+            prefetch(sets.sizes, i)
+            prefetch(sets.capacity, i)
+    if k < last:
+        i = visits.order[k + 1]
+        prefetch_example(point.lines, i)
+        if stores:
+            count = sets.stored_count[i]
+            prefetch_range(sets.alpha, sets.slot_at[i], sets.slot_at[i] + count)
+            prefetch_range(sets.score, sets.slot_at[i], sets.slot_at[i] + count)
+            prefetch_range(sets.outputs, sets.output_at[i], sets.output_at[i] + count * sets.sizes[i])
 
 
 @helper

@@ -26,7 +26,7 @@ def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch
     n = n_examples(problem)
     scale = sigma / (rule.regularization * n)
     n_parts = 0
-    for k in range(begin, order.size):
+    for k in range(begin, visits.end):
         if n_parts >= budget:
             return k, True
         i = order[k]
@@ -55,7 +55,7 @@ def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch
             j = visits.n_before + k + 1.0
             accumulate(problem, lag, i, delta, -rule.weight[i] * scale * j * (j - 1) / 2)
         move_by(mu, delta, 1.0)
-    return order.size, True
+    return visits.end, True
 
 
 @helper

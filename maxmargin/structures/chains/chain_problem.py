@@ -19,7 +19,7 @@ from maxmargin.arrays.lanes import padded
 from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
-from maxmargin.features import rows_of, squared_sums, with_gram
+from maxmargin.features import row_stretches, rows_of, squared_sums, with_gram
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
 from maxmargin.structures import labelled_edges
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
@@ -99,6 +99,14 @@ def prepare_chain(problem, dtype):
     if not supports(with_gram, prepared.features):
         return prepared
     return prepared._replace(features=with_gram(prepared.features, problem.starts, problem.n_features))
+
+
+@implements(generics.stretches, ChainProblem)
+def chain_stretches(problem):
+    lo, hi, n = problem.starts[:-1], problem.starts[1:], np.arange(len(problem.starts) - 1)
+    labels, weight = problem.supervision.labels, problem.supervision.weight
+    rows = row_stretches(problem.features, lo, hi) if supports(row_stretches, problem.features) else []
+    return [*rows, (labels, lo, hi), (weight, lo, hi), (problem.starts, n, n + 2)]
 
 
 @implements(generics.workspace, ChainProblem)

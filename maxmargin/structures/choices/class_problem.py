@@ -15,8 +15,8 @@ from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
-from maxmargin.features import layout_of_rows, score_rows, spread_rows, weight_shape
-from maxmargin.runtime.dispatch import helper, implements
+from maxmargin.features import layout_of_rows, row_stretches, score_rows, spread_rows, weight_shape
+from maxmargin.runtime.dispatch import helper, implements, supports
 from maxmargin.structures.choices import candidate_problem as candidates
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
@@ -60,6 +60,12 @@ def class_squared_diameters(problem):
 
 
 implements(generics.restrict, MulticlassProblem)(exclude_parts)
+
+
+@implements(generics.stretches, MulticlassProblem)
+def class_stretches(problem):
+    lo = np.arange(len(problem.supervision.labels))
+    return row_stretches(problem.features, lo, lo + 1) if supports(row_stretches, problem.features) else []
 
 
 @implements(generics.workspace, MulticlassProblem)
