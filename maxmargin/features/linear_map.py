@@ -92,7 +92,7 @@ class Gram(NamedTuple):
 
 def gram_stretches(gram: Gram, lo: np.ndarray, hi: np.ndarray) -> list[Stretch]:
     """The stretches of memory of Gram matrices of examples with the rows lo[i]:hi[i]."""
-    if len(gram.at) < len(lo):
+    if not gram.values.size:
         return []
     at, n = np.maximum(gram.at, 0), np.arange(len(lo))
     return [(gram.values, at, at + (gram.at >= 0) * folded_size(hi - lo)), (gram.at, n, n + 1)]
@@ -242,8 +242,10 @@ def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
     return lengths**2 <= 1.5 * n_entries
 
 
-def gram_blocks(features: object, starts: np.ndarray, n_entries: np.ndarray, width: int) -> Gram:
-    """Compute the Gram matrices of the examples that are to have one, in float64.
+def gram_blocks(
+    features: object, starts: np.ndarray, n_entries: np.ndarray, width: int, dtype: DTypeLike = np.float64
+) -> Gram:
+    """Compute the Gram matrices of the examples that are to have one.
 
     Parameters
     ----------
@@ -255,12 +257,14 @@ def gram_blocks(features: object, starts: np.ndarray, n_entries: np.ndarray, wid
         (n,) the number of stored entries of each example.
     width
         The number of features.
+    dtype
+        That of the matrices.
     """
     lengths = np.diff(starts)
     wanted = needs_gram(lengths, n_entries)
     sizes = np.where(wanted, folded_size(lengths), 0)
     ends = np.cumsum(sizes)
     at = np.where(wanted, ends - sizes, -1)
-    values = np.zeros(int(ends[-1]) if len(ends) else 0)
+    values = np.zeros(int(ends[-1]) if len(ends) else 0, dtype)
     fill_gram(features, starts, at, values, width)
     return Gram(values, at)

@@ -247,7 +247,8 @@ def sparse_stretches(features, lo, hi):
 
 @implements(linear_map.with_gram, SparseFeatures, BinaryFeatures)
 def sparse_with_gram(features, starts, width):
-    return features._replace(gram=linear_map.gram_blocks(features, starts, np.diff(features.indptr[starts]), width))
+    n_entries, dtype = np.diff(features.indptr[starts]), features.gram.values.dtype
+    return features._replace(gram=linear_map.gram_blocks(features, starts, n_entries, width, dtype))
 
 
 @implements(linear_map.fill_gram, SparseFeatures, BinaryFeatures)

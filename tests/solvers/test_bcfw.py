@@ -288,6 +288,15 @@ def test_sum_tree_draws_in_proportion(values, u):
     assert np.isclose(tree[1], sum(values))
 
 
+@pytest.mark.parametrize(("n", "expected"), [(3, [6, 9, -1, -1]), (sum_tree.MANY, [6, 9, 6, -1])])
+def test_draws_are_made_ahead_of_many(n, expected):
+    tree = sum_tree.new_tree(n)
+    sum_tree.change(tree, 1, 1.0)
+    order = np.array([-1, 9, -1, -1])
+    sum_tree.draw_ahead(tree, order, np.full(4, 0.5), 0, 5, n)
+    assert order.tolist() == expected
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -545,6 +554,6 @@ def test_turns_pass_over_small_gaps(gaps):
     sum_tree.sum_up(tree)
     order = np.array([2, 4, 0, 3, 1])
     point = SimpleNamespace(tree=tree, first=first)
-    visits = Visits(np.full(7, -1), np.zeros(0), n, 0, 1.0, Turns(first + order, np.array([n - 1])))
+    visits = Visits(np.full(7, -1), np.zeros(0), 7, n, 0, 1.0, Turns(first + order, np.array([n - 1])))
     wanted = [first + i for i in order if gaps[i] >= SMALL_GAP * np.mean(gaps)]
     assert [next_in_turn(point, visits) for _ in range(7)] == (7 * wanted)[:7]

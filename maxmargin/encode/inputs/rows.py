@@ -195,7 +195,8 @@ def row_features(rows: Rows, dtype: DTypeLike, *, with_grams: bool = False) -> A
         indptr = np.require(matrix.indptr, np.int64, WRITABLE)
         indices = np.require(matrix.indices, np.int32, WRITABLE)
         if (matrix.data == 1).all():
-            features: Any = BinaryFeatures(indptr, indices, gram)
+            counts = gram._replace(values=gram.values.astype(np.float32))  # which are exact
+            features: Any = BinaryFeatures(indptr, indices, counts)
         else:
             features = SparseFeatures(indptr, indices, np.require(matrix.data, dtype, WRITABLE), gram)
     else:

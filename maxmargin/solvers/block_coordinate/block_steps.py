@@ -40,8 +40,15 @@ from maxmargin.problem import (
     true_output,
 )
 from maxmargin.runtime.dispatch import helper, loop
-from maxmargin.solvers.block_coordinate.sum_tree import change, draw
-from maxmargin.solvers.objective.active_sets import ActiveSets, has_room, remove, store
+from maxmargin.solvers.block_coordinate.sum_tree import change, draw_ahead
+from maxmargin.solvers.objective.active_sets import (
+    ActiveSets,
+    has_room,
+    prefetch_places,
+    prefetch_stored,
+    remove,
+    store,
+)
 from maxmargin.solvers.objective.bounds import Bounds, confine, release
 from maxmargin.solvers.objective.loss_pass import is_below
 
@@ -129,11 +136,11 @@ def take_steps(problem, point, rule, visits, begin, budget, sigma, scratch):
     for k in range(begin, visits.end):
         if n_parts >= budget:
             return k, True
-        i = order[k] if order[k] >= 0 else point.first + draw(tree, visits.n_drawn, visits.draws[k])
+        draw_ahead(tree, order, visits.draws, k, point.first, visits.n_drawn)
+        i = order[k]
         if rule.stores and not has_room(sets, i):
-            order[k] = i
             return k, False
-        look_ahead(point, visits, k, rule.stores, rule.weight)
+        look_ahead(point, rule, order, k)
         first = sets.slot_at[i] if rule.stores else 0
         size = means.starts[i + 1] - means.starts[i]
         n_parts += size
@@ -209,35 +216,22 @@ block_steps = loop(take_steps)
 
 
 @helper
-def look_ahead(point, visits, k, stores, weight):
-    """Draw the examples of the next two steps, and ask for the memory of the first, and for where that of the second is.
-
-    They are drawn by the gaps before step k.
-    """
-    last = visits.order.size - 1
-    for ahead in range(k + 1, min(k + 2, last) + 1):
-        if visits.order[ahead] < 0:
-            visits.order[ahead] = point.first + draw(point.tree, visits.n_drawn, visits.draws[ahead])
-    sets = point.sets
-    if k + 2 <= last:
-        i = visits.order[k + 2]
+def look_ahead(point, rule, order, k):
+    """Ask for the memory of the next example, and for where that of the one after it is."""
+    if k + 2 < order.size and order[k + 2] >= 0:
+        i = order[k + 2]
         prefetch_row(point.lines, i)
         prefetch(point.means.starts, i)
-        prefetch(weight, i)
-        if stores:
-            prefetch(sets.stored_count, i)
-            prefetch(sets.slot_at, i)
-            prefetch(sets.output_at, i)
-            prefetch(sets.sizes, i)
-            prefetch(sets.capacity, i)
-    if k < last:
-        i = visits.order[k + 1]
+        prefetch(rule.weight, i)
+        if rule.stores:
+            prefetch_places(point.sets, i)
+    if k + 1 < order.size and order[k + 1] >= 0:
+        i = order[k + 1]
         prefetch_example(point.lines, i)
-        if stores:
-            count = sets.stored_count[i]
-            prefetch_range(sets.alpha, sets.slot_at[i], sets.slot_at[i] + count)
-            prefetch_range(sets.score, sets.slot_at[i], sets.slot_at[i] + count)
-            prefetch_range(sets.outputs, sets.output_at[i], sets.output_at[i] + count * sets.sizes[i])
+        if rule.keeps_means:
+            prefetch_range(point.means.values, point.means.starts[i], point.means.starts[i + 1])
+        if rule.stores:
+            prefetch_stored(point.sets, i)
 
 
 @helper

@@ -10,8 +10,8 @@ from maxmargin.arrays.vectors import inner, move_by
 from maxmargin.execution.meeting import note_step
 from maxmargin.problem import accumulate, augment, block_oracle, n_examples, score_output, scores, spread, true_output
 from maxmargin.runtime.dispatch import helper, loop
-from maxmargin.solvers.block_coordinate.block_steps import CALLS
-from maxmargin.solvers.block_coordinate.sum_tree import change, draw
+from maxmargin.solvers.block_coordinate.block_steps import CALLS, look_ahead
+from maxmargin.solvers.block_coordinate.sum_tree import change, draw_ahead, last_drawn
 from maxmargin.solvers.objective.bounds import confine, release
 
 SMALL_GAP = 0.03  # of the mean gap: examples below are passed over until it has fallen
@@ -29,11 +29,14 @@ def take_exact_steps(problem, point, rule, visits, begin, budget, sigma, scratch
     for k in range(begin, visits.end):
         if n_parts >= budget:
             return k, True
+        if visits.turns.order.size > 0:
+            for ahead in range(k, last_drawn(order, k, visits.n_drawn) + 1):
+                if order[ahead] < 0:
+                    order[ahead] = next_in_turn(point, visits)
+        else:
+            draw_ahead(tree, order, visits.draws, k, point.first, visits.n_drawn)
+        look_ahead(point, rule, order, k)
         i = order[k]
-        if i < 0 and visits.turns.order.size > 0:
-            i = next_in_turn(point, visits)
-        elif i < 0:
-            i = point.first + draw(tree, visits.n_drawn, visits.draws[k])
         mu = means.values[means.starts[i] : means.starts[i + 1]]
         n_parts += mu.size
         theta = scratch.theta[: mu.size]

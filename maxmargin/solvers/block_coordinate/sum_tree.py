@@ -12,6 +12,9 @@ import numpy as np
 
 from maxmargin.runtime.dispatch import helper
 
+AHEAD = 2  # indices drawn before they are used
+MANY = 2000  # indices to draw from: with fewer all is in the cache
+
 
 def new_tree(n: int) -> np.ndarray:
     """A tree of n zeros."""
@@ -79,3 +82,20 @@ def draw(tree, n, u):
             rest -= tree[p]
             p += 1
     return p - tree.size // 2
+
+
+@helper
+def last_drawn(order, k, n):
+    """The place in an order up to which indices are drawn, n of them, before that at k is used."""
+    return min(k + AHEAD, order.size - 1) if n >= MANY else k
+
+
+@helper
+def draw_ahead(tree, order, draws, k, first, n):
+    """Draw order[k], and some of those to come, where they are negative, by the fractions `draws`; add `first`.
+
+    So the memory of what is drawn can be asked for in time. Changes of values count two draws later.
+    """
+    for ahead in range(k, last_drawn(order, k, n) + 1):
+        if order[ahead] < 0:
+            order[ahead] = first + draw(tree, n, draws[ahead])

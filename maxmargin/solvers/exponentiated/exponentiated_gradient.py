@@ -250,9 +250,10 @@ class SingleSteps:
             order[run.rng.random(n) >= solver.uniform_share] = -1
         problem, scratch = objective.problem, objective.runner.scratches[0]
         for lo, hi in run.slices(n):
-            visits = GibbsVisits(order[lo:hi], draws[lo:hi], 0, n, self.rooms[0], np.zeros(1), NO_LOG)
+            lines = objective.runner.lines
+            visits = GibbsVisits(order, draws, hi, 0, n, lines, self.rooms[0], np.zeros(1), NO_LOG)
             _, calls = exponentiated_steps(
-                problem, objective.attained, self.point, self.rule, visits, 0, ALL, 1.0, scratch
+                problem, objective.attained, self.point, self.rule, visits, lo, ALL, 1.0, scratch
             )
             run.count(calls=calls)
 
@@ -264,7 +265,9 @@ class SingleSteps:
 
         def step(seat: Seat, begin: int) -> tuple[int, bool]:
             k, (lo, hi) = seat.k, rounds.ranges.bounds[seat.k]
-            visits = GibbsVisits(*orders[k], lo, hi - lo, self.rooms[k], seat.gain, seat.log)
+            order, draws = orders[k]
+            lines, room = objective.runner.lines, self.rooms[k]
+            visits = GibbsVisits(order, draws, len(order), lo, hi - lo, lines, room, seat.gain, seat.log)
             own = point._replace(w=rounds.weights_of(k), tree=self.gaps.trees[k])
             problem, loss, scratch = objective.problem, objective.attained, rounds.scratches[k]
             place, calls = exponentiated_rounds(problem, loss, own, self.rule, visits, seat, begin, scratch)

@@ -24,13 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.prefetch import prefetch, prefetch_example, prefetch_range, prefetch_row
 from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.execution.meeting import GOING, SIGMA, THROUGH, Log, end_round, note_step
 from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, n_examples, spread, squared_norm, true_output
 from maxmargin.runtime.dispatch import helper, loop
-from maxmargin.solvers.block_coordinate.sum_tree import change, draw
+from maxmargin.solvers.block_coordinate.sum_tree import change, draw_ahead
 from maxmargin.solvers.objective.loss_pass import size_of_score
 
 MOST_TRIALS = 30  # of a step: shorter ones are lost in rounding
@@ -63,8 +64,10 @@ class GibbsVisits(NamedTuple):
 
     order: np.ndarray  # or negative, where one is to be drawn by what is known of its gap
     draws: np.ndarray  # numbers from 0 to 1, for these
+    end: int  # the place in the order to stop at
     first: int  # the example of the tree's first leaf
     n_drawn: int  # examples to draw from
+    lines: np.ndarray  # of what steps read of each example; empty if that is not known
     room: np.ndarray  # three rows for the parts of an example
     gain: np.ndarray  # (1,) of the dual
     log: Log
@@ -117,6 +120,23 @@ def assemble_gibbs(problem, w, given, weight, regularization, costs, entropies, 
 
 
 @helper
+def look_ahead(point, order, k, lines, weight):
+    """Ask for the memory of the next example, and for where that of the one after it is."""
+    if k + 2 < order.size and order[k + 2] >= 0:
+        i = order[k + 2]
+        prefetch_row(lines, i)
+        prefetch(point.potentials.starts, i)
+        prefetch(point.means.starts, i)
+        prefetch(point.etas, i)
+        prefetch(weight, i)
+    if k + 1 < order.size and order[k + 1] >= 0:
+        i = order[k + 1]
+        prefetch_example(lines, i)
+        prefetch_range(point.potentials.values, point.potentials.starts[i], point.potentials.starts[i + 1])
+        prefetch_range(point.means.values, point.means.starts[i], point.means.starts[i + 1])
+
+
+@helper
 def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, scratch):
     """A step on each example of `visits` from the place `begin` on, until `budget` parts were looked at.
 
@@ -129,10 +149,12 @@ def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, s
     order, room = visits.order, visits.room
     calls = 0
     n_parts = 0
-    for k in range(begin, order.size):
+    for k in range(begin, visits.end):
         if n_parts >= budget:
             return k, calls
-        i = order[k] if order[k] >= 0 else visits.first + draw(point.tree, visits.n_drawn, visits.draws[k])
+        draw_ahead(point.tree, order, visits.draws, k, visits.first, visits.n_drawn)
+        i = order[k]
+        look_ahead(point, order, k, visits.lines, rule.weight)
         at = point.potentials.values[point.potentials.starts[i] : point.potentials.starts[i + 1]]
         means = point.means.values[point.means.starts[i] : point.means.starts[i + 1]]
         n_parts += at.size
@@ -179,7 +201,7 @@ def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, s
             eta = min(eta / 2, best)
         point.etas[i] = eta
         change(point.tree, i - visits.first, rule.weight[i] / n * max(gap, 0.0))
-    return order.size, calls
+    return visits.end, calls
 
 
 exponentiated_steps = loop(take_gibbs_steps)

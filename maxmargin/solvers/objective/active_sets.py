@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.arrays.prefetch import prefetch, prefetch_range
 from maxmargin.arrays.vectors import clear, copy_into, is_same, scale
 from maxmargin.arrays.views import matrix
 from maxmargin.losses.base_loss import attain_at, attains
@@ -136,6 +137,25 @@ def has_room(sets, i):
         return True
     slots = sets.used[1] + 2 * sets.capacity[i]
     return slots <= sets.alpha.size and sets.used[0] + 2 * sets.capacity[i] * sets.sizes[i] <= sets.outputs.size
+
+
+@helper
+def prefetch_places(sets, i):
+    """Ask for where the outputs of example i are."""
+    prefetch(sets.stored_count, i)
+    prefetch(sets.capacity, i)
+    prefetch(sets.slot_at, i)
+    prefetch(sets.output_at, i)
+    prefetch(sets.sizes, i)
+
+
+@helper
+def prefetch_stored(sets, i):
+    """Ask for the outputs of example i, their weights and scores."""
+    count = sets.stored_count[i]
+    prefetch_range(sets.alpha, sets.slot_at[i], sets.slot_at[i] + count)
+    prefetch_range(sets.score, sets.slot_at[i], sets.slot_at[i] + count)
+    prefetch_range(sets.outputs, sets.output_at[i], sets.output_at[i] + count * sets.sizes[i])
 
 
 @helper
