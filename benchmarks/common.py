@@ -112,6 +112,12 @@ def install(name: str, source: Path, folder: Path) -> Revision:
     return Revision(name, python, "", time.perf_counter() - began, wheel.stat().st_size / 1e6)
 
 
+def cpu_seconds() -> float:
+    """The CPU time of this process so far, and of those that it has started and that have ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
+
+
 def peak_megabytes() -> float:
     """The highest memory this process has had so far, or since `forget_peak`; at least its parent's when it started."""
     status = Path("/proc/self/status")

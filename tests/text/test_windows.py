@@ -77,7 +77,7 @@ def columns_in_tables(windows, known):
     return [sorted(column for column in row if column >= 0) for table in tables for row in table.tolist()]
 
 
-WORDS = [["He", "ran", "home"], ("ran", "Rome"), [("x",), ["ran"]], [], ["He", "e"], ["Zoe", "He", "ran", "he"]]
+WORDS = [[], ["He", "ran", "home"], ("ran", "Rome"), [("x",), ["ran"]], [], ["He", "e"], ["Zoe", "He", "ran", "he"], []]
 TAGGED = [*SENTENCES, [("He", "PRP", "up"), ("ran", "VBD", "down")], [], ["He"], SENTENCES[0][::-1]]
 OPTIONS = [
     {},
@@ -89,10 +89,12 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("most_kept", [3, 1000])
-def test_tables_have_the_columns_of_the_names(options, most_kept, monkeypatch):
-    monkeypatch.setattr("maxmargin.text.token_features.windows.BLOCK", 2)
-    monkeypatch.setattr("maxmargin.text.token_features.token_blocks.MOST_KEPT", most_kept)
+@pytest.mark.parametrize(("block", "most_kept", "many"), [(2, 3, 1000), (2, 1000, 1000), (2, 1000, 1), (9, 3, 1)])
+def test_tables_have_the_columns_of_the_names(options, block, most_kept, many, monkeypatch):
+    monkeypatch.setattr("maxmargin.text.token_features.windows.BLOCK", block)
+    limits = {"MOST_KEPT": most_kept, "MOST_ROWS": most_kept, "MANY": many, "MOST_CELLS": most_kept}
+    for name, limit in limits.items():
+        monkeypatch.setattr(f"maxmargin.text.token_features.token_blocks.{name}", limit)
     for sentences in (WORDS, TAGGED):
         transformer = WindowFeatures(**options)
         names = {name for rows in transformer.transform(sentences[:-1]) for row in rows for name in row}

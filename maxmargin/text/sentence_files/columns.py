@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
+from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.partial_tags import replace_unknown
 from maxmargin.text.sentence_files.line_files import FileToRead, FileToWrite, Lines, Parsed, gather, write_lines
 from maxmargin.wording import count_of, quote
 
 MOST_KEPT = 1_000_000  # strings and tokens that are remembered
 DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
+
+# From the number of columns, and that of the first line, to the columns of tokens and tags: see `parse_columns`.
+Chooser = Callable[[int, int], tuple[int | Sequence[int], int | None]]
 
 
 def read_columns(
@@ -61,63 +66,105 @@ def read_columns(
     """
     lines = Lines(source, encoding)
     found = parse_columns(lines, separator, comments, lambda width, _: _choose(x, y, width, lines.name))
-    sentences = [sentence for sentence in found if sentence is not None]
+    with no_garbage_collection:
+        sentences = [sentence for sentence in found if sentence is not None]
     tags = None if y is None else replace_unknown([sentence.tags or [] for sentence in sentences], unknown)
     return gather(sentences), tags
 
 
 def parse_columns(
-    lines: Lines,
-    separator: str | None,
-    comments: str | None,
-    choose: Callable[[int, int], tuple[int | Sequence[int], int | None]],
+    lines: Lines, separator: str | None, comments: str | None, choose: Chooser
 ) -> Iterator[Parsed | None]:
     """The sentences, one by one; None where there may be none for some time.
 
     `choose` says, of the number of columns and that of the first line, which column, or tuple of columns, is that of
     tokens, and which that of tags.
     """
-    kept: dict[Any, Any] = {}  # words, tags and tokens come again and again: one copy of each is enough
-    width = first = document = 0
-    sentence: Any = None
-    chosen: Any = None
-    for number, line in lines:
-        if line is None:
-            yield None
-            continue
-        if not line or line.isspace():
-            if sentence is not None:
-                yield sentence
-                sentence = None
-                if len(kept) > MOST_KEPT:
-                    kept.clear()
-            continue
-        if comments and line.startswith(comments):
-            continue
-        fields = split_fields(line) if separator is None else line.split(separator)
-        if fields[0] == DOCUMENT:
-            document += 1
-            continue
-        if not first:
-            first, width = number, len(fields)
-            chosen, tag = choose(width, number)
-            is_single = isinstance(chosen, int)
-        if len(fields) != width:
-            lines.fail(number, f"it has {count_of(len(fields), 'column')}, but line {first} has {width}")
-        if sentence is None:
-            sentence = Parsed([], None if tag is None else [], array("i"), document)
-        token = fields[chosen] if is_single else tuple([fields[k] for k in chosen])
-        if token not in kept:
-            kept[token] = token if is_single else tuple([kept.setdefault(field, field) for field in token])
-        sentence.tokens.append(kept[token])
-        sentence.numbers.append(number)
-        if tag is not None:
-            if not fields[tag]:
-                lines.fail(number, f"the tag, column {tag}, is empty")
-            sentence.tags.append(kept.setdefault(fields[tag], fields[tag]))
-    lines.check_any(first, "sentence")
-    if sentence is not None:
-        yield sentence
+    parser = SentenceParser(lines, separator, comments, choose)
+    rest, n_before = list[str](), 0  # lines whose sentence has not ended, and how many there are before
+    for batch in lines.batches():
+        ends, begin = [len(rest) + k for k, line in enumerate(batch) if not line or line.isspace()], 0
+        rest += batch
+        for end in ends:
+            if begin < end:
+                lines.number = n_before + end + 1
+                yield from parser.parse(rest[begin:end], n_before + begin + 1)
+            begin = end + 1
+        del rest[:begin]
+        n_before += begin
+        lines.number = n_before + len(rest)
+        yield None
+    yield from parser.parse(rest, n_before + 1)
+    lines.check_any(parser.first, "sentence")
+
+
+class SentenceParser:
+    """Makes sentences of the lines of columns between blank ones."""
+
+    def __init__(self, lines: Lines, separator: str | None, comments: str | None, choose: Chooser) -> None:
+        self.lines, self.separator, self.comments, self.choose = lines, separator, comments, choose
+        self.kept: dict[Any, Any] = {}  # words, tags and tokens come again and again: one copy of each is enough
+        self.first = self.width = 0
+        self.n_documents = self.document = 0  # that have begun, by now and where the sentence begins
+        self.chosen: list[int] = []
+        self.tag: int | None = None
+
+    def parse(self, part: list[str], number: int) -> Iterator[Parsed]:
+        """The sentence of lines, if there is one in them; that of the first has a number."""
+        if len(self.kept) > MOST_KEPT:
+            self.kept.clear()
+        self.document = self.n_documents
+        fields, numbers = self._split_alike(part), array("i", range(number, number + len(part)))
+        if fields is None:
+            fields, numbers = self._split_each(part, number)
+        if not numbers:
+            return
+        columns = [self._keep_one(fields[k :: self.width]) for k in self.chosen]
+        tokens = columns[0] if self.is_single else self._keep_one([*zip(*columns, strict=True)])
+        tags = None if self.tag is None else self._keep_one(fields[self.tag :: self.width])
+        if tags is not None and "" in tags:
+            self.lines.fail(numbers[tags.index("")], f"the tag, column {self.tag}, is empty")
+        yield Parsed(tokens, tags, numbers, self.document)
+
+    def _keep_one(self, values: list[Any]) -> list[Any]:
+        return [*map(self.kept.setdefault, values, values)]
+
+    def _split_alike(self, part: list[str]) -> list[str] | None:
+        """The fields of lines, one after the other, where all are tokens of as many columns, simply separated."""
+        between = self.separator or ("\t" if part and "\t" in part[0] else " ")
+        text = between.join(part)
+        if not self.first or DOCUMENT in text or (self.comments and self.comments in text):
+            return None
+        if {*map(str.count, part, repeat(between))} != {self.width - 1}:
+            return None
+        fields = text.split(between)
+        if self.separator is None and ("" in fields or (" " if between == "\t" else "\t") in text):
+            return None
+        return fields
+
+    def _split_each(self, part: list[str], number: int) -> tuple[list[str], array[int]]:
+        """The fields of lines that are tokens, one after the other, and the numbers of these lines."""
+        found, numbers = list[str](), array("i")
+        for k, line in enumerate(part, start=number):
+            if self.comments and line.startswith(self.comments):
+                continue
+            fields = split_fields(line) if self.separator is None else line.split(self.separator)
+            if fields[0] == DOCUMENT:
+                self.n_documents += 1
+                continue
+            if not self.first:
+                self.first, self.width = k, len(fields)
+                chosen, self.tag = self.choose(self.width, k)
+                self.is_single = isinstance(chosen, int)
+                self.chosen = [chosen] if isinstance(chosen, int) else [*chosen]
+            if len(fields) != self.width:
+                wanted = f"line {self.first} has {self.width}"
+                self.lines.fail(k, f"it has {count_of(len(fields), 'column')}, but {wanted}")
+            if not numbers:
+                self.document = self.n_documents
+            found += fields
+            numbers.append(k)
+        return found, numbers
 
 
 def split_fields(line: str) -> list[str]:

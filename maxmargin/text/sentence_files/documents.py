@@ -64,29 +64,29 @@ class Document:
         a column of their own, or in the field "probabilities"; CoNLL-U has no place for them. Lines that begin
         documents repeat their last column, as conlleval wants as many columns in all lines.
         """
-        is_json = self.layout.format == "json"
-        shares = repeat(None) if probabilities is None else probabilities
-        rows: Iterable[Any] = zip(y, shares, strict=False)
-        if not is_json:
-            rows = (
-                (tag, p) for tags, ps in rows for tag, p in zip(tags, repeat(None) if ps is None else ps, strict=False)
-            )
+        columns: list[Any] = [y, *([] if probabilities is None else [probabilities])]
+        if self.layout.format != "json":
+            columns = [chain.from_iterable(column) for column in columns]
+        rows = zip(*columns, *(repeat(None) for _ in range(2 - len(columns))), strict=False)
         with no_garbage_collection:
             new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
+        tagged = self._in_columns if self.layout.format == "columns" else self._with
         for number, line in enumerate(self.lines, start=self.first):
             if number in new:
-                yield self._with(line, *new[number])
+                yield tagged(line, *new[number])
             elif self.layout.format == "columns" and line.startswith(DOCUMENT) and len(columns := line.split()) > 1:
-                yield self._with(line, columns[-1], None if probabilities is None else 1.0)
+                yield tagged(line, columns[-1], None if probabilities is None else 1.0)
             else:
                 yield line
 
+    def _in_columns(self, line: str, tag: Any, share: float | None) -> str:
+        separator = self.layout.separator
+        if separator is None:
+            line, separator = line.rstrip(" \t"), "\t" if "\t" in line else " "
+        end = "" if share is None else f"{separator}{share:.4f}"
+        return f"{line}{separator}{tag}{end}"
+
     def _with(self, line: str, tags: Any, shares: object) -> str:
-        if self.layout.format == "columns":
-            start, separator = line, self.layout.separator
-            if separator is None:
-                start, separator = line.rstrip(" \t"), "\t" if "\t" in line else " "
-            return separator.join([start, str(tags), *([] if shares is None else [f"{shares:.4f}"])])
         if self.layout.format == "conllu":
             fields = line.split("\t")
             fields[Word._fields.index(self.layout.y)] = tags
@@ -168,10 +168,11 @@ def read_document(
 
         return read_text_document(source, layout, needs_tags=needs_tags, name=name)
     reader = _Reader(source, layout, needs_tags, name)
-    if not keeps_lines:
-        return reader.document([sentence for sentence in reader.parsed() if sentence is not None], [], 1)
-    *_, document = reader.documents(most=None)
-    return document
+    with no_garbage_collection:
+        if not keeps_lines:
+            return reader.document([sentence for sentence in reader.parsed() if sentence is not None], [], 1)
+        *_, document = reader.documents(most=None)
+        return document
 
 
 def stream_documents(

@@ -65,28 +65,31 @@ class Lines:
         self.kept: list[str] | None = None  # the lines so far, where they are to be kept
 
     def __iter__(self) -> Iterator[tuple[int, str | None]]:
+        for batch in self.batches():
+            for line in batch:
+                self.number += 1
+                yield self.number, line
+            yield self.number, None
+
+    def batches(self) -> Iterator[list[str]]:
+        """The lines that come at once, and then the next ones; whoever takes them counts them in `number`."""
         parts: list[str] = []  # of a line whose end is not there yet
         is_first = True
         for text in self._texts():
             if is_first and text:
                 text, is_first = text.removeprefix("\ufeff"), False
             whole, end, rest = text.rpartition("\n")
-            if end:
-                lines = "".join([*parts, whole]).replace("\r\n", "\n").removesuffix("\r").split("\n")
-                for line in lines:
-                    yield self._next(line)
-                parts = []
-            parts.append(rest)
-            yield self.number, None
+            lines = "".join([*parts, whole]).replace("\r\n", "\n").removesuffix("\r").split("\n") if end else []
+            parts = [rest] if end else [*parts, rest]
+            yield self._keep(lines)
         last = "".join(parts)
         if last:
-            yield self._next(last)
+            yield self._keep([last])
 
-    def _next(self, line: str) -> tuple[int, str]:
-        self.number += 1
+    def _keep(self, lines: list[str]) -> list[str]:
         if self.kept is not None:
-            self.kept.append(line)
-        return self.number, line
+            self.kept += lines
+        return lines
 
     def _texts(self) -> Iterator[str]:
         """The text of the file, piece by piece, as it comes."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,11 @@ from maxmargin.text.token_features.token_blocks import (
     Code,
     KeyedFeatures,
     Names,
+    NamesOf,
     Rows,
     TokenBlock,
+    Values,
     ValuesOf,
-    ngram_keys,
     pad_rows,
 )
 from maxmargin.text.token_features.tokens import Tokens
@@ -51,7 +52,7 @@ class Source(ABC):
 
     def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
         """The columns of the features of many tokens, in the rows of a table or of several: what `add` adds."""
-        rows: Rows = [[] for _ in block.words]
+        rows: Rows = [[] for _ in range(len(block))]
         rest = iter(rows)
         for tokens in block.sentences:
             self.add([*islice(rest, len(tokens.words))], tokens)
@@ -82,16 +83,18 @@ class WordNgrams(Source):
     """Sequences of words that a token is part of."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        self.places = [(n, shift) for n in range(2, options["word_ngrams"] + 1) for shift in range(1 - n, 1)]
+        sizes = range(2, options["word_ngrams"] + 1)
+        self.places = [(n, shift) for n in sizes for shift in range(1 - n, 1)]
         self.is_empty, self.code = not self.places, code
+        self.keyed = {n: KeyedFeatures(titled("words"), range(1 - n, 1), code) for n in sizes}
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
         for place in self.places:
             add_names(rows, ngram_names(tokens.words, *place), self.code)
 
     def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
-        names = ((ngram_names(tokens.words, *place) for tokens in block.sentences) for place in self.places)
-        yield find_all(names, self.code)
+        for n, keyed in self.keyed.items():
+            yield keyed.table(block.ngrams(block.words, n), block)
 
 
 class TagNgrams(Source):
@@ -112,7 +115,7 @@ class TagNgrams(Source):
     def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
         for k, tags in enumerate(block.tags, start=1):
             for n in range(1, self.longest + 1):
-                yield self.keyed[k, n].table([*ngram_keys(tags, n)], block)
+                yield self.keyed[k, n].table(block.ngrams(tags, n), block)
 
 
 class TaggedWords(Source):
@@ -122,6 +125,7 @@ class TaggedWords(Source):
 
     def __init__(self, options: Options, code: Code) -> None:
         self.is_empty, self.code = not options["tag_words"], code
+        self.keyed: Mapping[tuple[int, int], KeyedFeatures] = ValuesOf(lambda kind: pair_features(*kind, code))
 
     def add(self, rows: Rows, tokens: Tokens) -> None:
         lowers = [word.lower() for word in tokens.words] if tokens.tags and not self.is_empty else []
@@ -130,10 +134,10 @@ class TaggedWords(Source):
                 add_names(rows, tagged_names(lowers, tags, k, *shifts), self.code)
 
     def tables(self, block: TokenBlock) -> Iterator[np.ndarray]:
+        lowers = block.words.map(str.lower)
         for k, tags in enumerate(block.tags, start=1):
-            lowers = [[word.lower() for word in tokens.words] for tokens in block.sentences]
-            both = [*zip(lowers, tags, strict=True)]
-            yield find_all(((tagged_names(*each, k, *shifts) for each in both) for shifts in self.shifts), self.code)
+            for beside in (0, -1, 1):
+                yield self.keyed[k, beside].table(block.pairs(lowers, tags, beside), block)
 
 
 class ListedNames(Source):
@@ -161,44 +165,45 @@ def affixes_by(options: Options, longest: str) -> Properties:
     return affixes_of
 
 
-def word_names(options: Options, shapes: Mapping[str, str] | None) -> Callable[[Sequence[str], int], Iterator[Names]]:
-    """What makes the names of features of words: one of all, then another."""
+def word_names(options: Options, shapes: Mapping[str, str] | None) -> NamesOf:
+    """What makes the names of features of words: titles and values, one of all, then another."""
     spell = str if options["cased_affixes"] else str.lower
 
-    def names(words: Sequence[str], shift: int) -> Iterator[Names]:
-        yield [f"word={word}" for word in words]
-        yield [f"lower={word.lower()}" for word in words]
+    def names(words: Sequence[str], shift: int) -> Iterator[tuple[str, Values]]:
+        yield "word=", words
+        yield "lower=", [*map(str.lower, words)]
         if shapes is not None:
-            yield [f"shape={shapes[word]}" for word in words]
+            yield "shape=", [*map(shapes.__getitem__, words)]
         spelled = [*map(spell, words)]
         for n in range(1, min(options["affixes"], max(map(len, spelled), default=0)) + 1):
-            yield [f"prefix={word[:n]}" if len(word) >= n else None for word in spelled]
-            yield [f"suffix={word[-n:]}" if len(word) >= n else None for word in spelled]
+            yield "prefix=", [word[:n] if len(word) >= n else None for word in spelled]
+            yield "suffix=", [word[-n:] if len(word) >= n else None for word in spelled]
 
     return names
 
 
-def neighbour_names(shapes: Mapping[str, str] | None) -> Callable[[Sequence[str], int], Iterator[Names]]:
+def neighbour_names(shapes: Mapping[str, str] | None) -> NamesOf:
     """What makes the names of features of words that are somewhere beside a token."""
 
-    def names(words: Sequence[str], shift: int) -> Iterator[Names]:
-        title = f"lower[{shift:+}]="
-        yield [title + word.lower() for word in words]
+    def names(words: Sequence[str], shift: int) -> Iterator[tuple[str, Values]]:
+        yield f"lower[{shift:+}]=", [*map(str.lower, words)]
         if shapes is not None:
-            title = f"shape[{shift:+}]="
-            yield [title + shapes[word] for word in words]
+            yield f"shape[{shift:+}]=", [*map(shapes.__getitem__, words)]
 
     return names
 
 
-def titled(title: str) -> Callable[[Sequence[str], int], Iterator[Names]]:
+def titled(title: str) -> NamesOf:
     """What makes names of keys: with a title and a shift."""
+    return lambda keys, shift: iter([(f"{title}[{shift:+}]=", keys)])
 
-    def names(keys: Sequence[str], shift: int) -> Iterator[Names]:
-        whole = f"{title}[{shift:+}]="
-        yield [whole + key for key in keys]
 
-    return names
+def pair_features(k: int, beside: int, code: Code) -> KeyedFeatures:
+    """Features of words with a tag of column k that is `beside` them: of the tokens that have the one or the other."""
+    shifts = [0, -beside] if beside else [0]
+    return KeyedFeatures(
+        lambda keys, shift: iter([(f"lower[{shift:+}]|tag{k}[{beside + shift:+}]=", keys)]), shifts, code
+    )
 
 
 def ngram_names(words: Sequence[str], n: int, shift: int) -> Names:
@@ -226,11 +231,6 @@ def add_names(rows: Rows, names: Names, code: Code) -> None:
         row.append(feature)
 
 
-def find_all(names: Iterable[Iterable[Names]], code: Code) -> np.ndarray:
-    """A table of the columns of names: one column of it for each of `names`, which has those of each sentence."""
-    return np.array([code([*chain.from_iterable(each)]) for each in names], np.int32).T
-
-
 def join_ngrams(values: Sequence[str], n: int) -> Sequence[str]:
     """All sequences of n values."""
     return values if n == 1 else [*map("|".join, zip(*(values[k:] for k in range(n)), strict=False))]
@@ -245,6 +245,14 @@ def character_class(code: int) -> str:
 CLASSES = ValuesOf(character_class)
 
 
+def collapse(text: str) -> str:
+    """The text with what is repeated once."""
+    return "".join(character for character, _ in groupby(text))
+
+
+COLLAPSED = ValuesOf(collapse)
+
+
 def shape(word: str) -> str:
     """The word with its letters and digits as classes, repeated ones once."""
-    return "".join(character for character, _ in groupby(word.translate(CLASSES)))
+    return COLLAPSED[word.translate(CLASSES)]

@@ -7,6 +7,7 @@ looked up once, and kept as rows of a table; the features of all tokens are then
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,11 +16,17 @@ import numpy as np
 from maxmargin.text.token_features.named_features import NO_COLUMN
 from maxmargin.text.token_features.tokens import Tokens
 
-MOST_KEPT = 100_000  # words, or tags, whose features are remembered
+MOST_KEPT = 100_000  # values that are remembered
+MOST_ROWS = 50_000  # keys whose features are remembered
+MANY = 1_000  # tokens, from which on what they have in common is found before names are made
+MOST_CELLS = 1 << 24  # of a table that numbers pairs
+SAMPLE, MOST_NEW = 200, 0.9  # values, and the share of different ones above which each is looked up by itself
 
 Feature = str | int  # a name, or its column
 Rows = list[list[Feature]]
 Names = Sequence[str | None]  # one of each key, or None where it has none
+Values = Sequence[str | None]  # what is in them, after a title
+NamesOf = Callable[[Sequence[str], int], Iterable[tuple[str, Values]]]  # of keys at a shift: titles and values
 Code = Callable[[Any], Sequence[Feature]]  # puts columns in the place of names, or leaves them
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -38,22 +45,86 @@ class ValuesOf(dict[Key, Value]):
         return value
 
 
+class Keys(NamedTuple):
+    """Keys of tokens: token t has names[numbers[t]]."""
+
+    names: list[Any]  # strings, or None where there is no key
+    numbers: np.ndarray | slice = slice(None)  # by default there is a name for each token
+
+    def map(self, function: Callable[[str], str]) -> Keys:
+        """Those of what a function makes of names."""
+        return Keys([*map(function, self.names)], self.numbers)
+
+
 class TokenBlock:
     """The tokens of some sentences, with as many columns of tags each, one after the other."""
 
     def __init__(self, sentences: Sequence[Tokens]) -> None:
         self.sentences = sentences
-        self.words = [word for tokens in sentences for word in tokens.words]
         self.lengths = np.array([len(tokens.words) for tokens in sentences], np.int64)
         self.numbers = np.repeat(np.arange(len(sentences)), self.lengths)  # of sentences
+        self.ends = np.cumsum(self.lengths)[self.lengths > 0].tolist()  # of those that have tokens
+        self.words = self._keys(tokens.words for tokens in sentences)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
     @property
-    def tags(self) -> Iterator[list[Sequence[str]]]:
-        """Each column of tags: those of each sentence."""
+    def tags(self) -> Iterator[Keys]:
+        """Each column of tags."""
         n_columns = len(self.sentences[0].tags) if self.sentences else 0
-        return ([tokens.tags[k] for tokens in self.sentences] for k in range(n_columns))
+        return (self._keys(tokens.tags[k] for tokens in self.sentences) for k in range(n_columns))
 
-    def beside(self, values: Sequence[int], shifts: np.ndarray) -> np.ndarray:
+    def _keys(self, values: Iterable[Sequence[str]]) -> Keys:
+        """The values of tokens, each once where there are many of them: their names are then made but once."""
+        every = [*chain.from_iterable(values)]
+        if len(every) < MANY:
+            return Keys(every)
+        numbers = {value: k for k, value in enumerate(dict.fromkeys(every))}
+        return Keys([*numbers], np.array([*map(numbers.__getitem__, every)]))
+
+    def ngrams(self, keys: Keys, n: int) -> Keys:
+        """For each token n keys from there on, joined; None where its sentence has fewer."""
+        if n == 1:
+            return keys
+        if len(self) >= MANY:
+            return self._join_distinct(self.ngrams(keys, n - 1), keys, n - 1)
+        found: list[Any] = [*map("|".join, zip(*(keys.names[k:] for k in range(n)), strict=False))]
+        found += [None] * (len(self) - len(found))
+        for end in self.ends:
+            for k in range(1, min(n, end + 1)):
+                found[end - k] = None
+        return Keys(found)
+
+    def pairs(self, keys: Keys, others: Keys, beside: int) -> Keys:
+        """For each token its key joined with the other one that is at most one place beside it; or None."""
+        if len(self) >= MANY:
+            return self._join_distinct(keys, others, beside)
+        found: list[Any] = [*map("|".join, zip(keys.names[beside < 0 :], others.names[beside > 0 :], strict=False))]
+        if beside < 0:
+            found.insert(0, None)
+            for end in self.ends[:-1]:
+                found[end] = None
+        if beside > 0:
+            found.append(None)
+            for end in self.ends:
+                found[end - 1] = None
+        return Keys(found)
+
+    def _join_distinct(self, keys: Keys, others: Keys, shift: int) -> Keys:
+        """The key of each token joined with the other one `shift` places after it, or None beyond its sentence."""
+        places = np.arange(len(self)) + shift
+        within = np.clip(places, 0, len(self) - 1)
+        is_there = (places == within) & (self.numbers[within] == self.numbers)
+        first, second = np.asarray(keys.numbers)[is_there], np.asarray(others.numbers)[within[is_there]]
+        both = first * len(others.names) + second
+        distinct, which = number(both, len(keys.names) * len(others.names))
+        pairs = zip(*(part.tolist() for part in np.divmod(distinct, len(others.names))), strict=True)
+        numbers = np.full(len(self), len(distinct))
+        numbers[is_there] = which
+        return Keys([*(f"{keys.names[a]}|{others.names[b]}" for a, b in pairs), None], numbers)
+
+    def beside(self, values: np.ndarray, shifts: np.ndarray) -> np.ndarray:
         """(N, S) the values that are `shifts` places after each token, 0 beyond its sentence."""
         gap = int(np.abs(shifts).max(initial=0))  # of zeros between sentences
         at = np.arange(len(self.numbers)) + gap * (self.numbers + 1)
@@ -75,7 +146,7 @@ class KeyedFeatures:
     Parameters
     ----------
     names
-        From keys and a shift to lists with a name of each key, as many lists as a key has features at most.
+        From keys and a shift to titles and values of each key, as many as a key has features at most.
     shifts
         How many places after a token the keys are.
     code
@@ -86,7 +157,7 @@ class KeyedFeatures:
 
     def __init__(
         self,
-        names: Callable[[Sequence[str], int], Iterable[Names]],
+        names: NamesOf,
         shifts: Iterable[int],
         code: Code,
         *,
@@ -107,11 +178,12 @@ class KeyedFeatures:
                 for row in rows[:-shift] if shift < 0 else rows[max(len(rows) - shift, 0) :]:
                     row += self.code([self.absent(shift)])
 
-    def table(self, keys: Sequence[str | None], block: TokenBlock) -> np.ndarray:
+    def table(self, keys: Keys, block: TokenBlock) -> np.ndarray:
         """(N, S K) the columns of all tokens of a block, given their keys: the same, where all columns are known."""
-        numbers, table = self._look_up(keys)
-        rows = table[block.beside(numbers, np.array(self.shifts, np.int64)), np.arange(len(self.shifts))]
-        return rows.reshape(len(keys), table.shape[1] * table.shape[2])
+        numbers, table = self._look_up(keys.names)
+        of_tokens = np.array(numbers, np.int64)[keys.numbers]
+        rows = table[block.beside(of_tokens, np.array(self.shifts, np.int64)), np.arange(len(self.shifts))]
+        return rows.reshape(len(block), table.shape[1] * table.shape[2])
 
     def _nothing(self) -> KeyRows:
         """The row of no key."""
@@ -121,17 +193,23 @@ class KeyedFeatures:
     def _look_up(self, keys: Sequence[str | None]) -> tuple[list[int], np.ndarray]:
         """The rows of keys, and the table that they are in."""
         known = self.known or self._nothing()
-        if not known.numbers.keys() >= {*keys}:
+        try:
+            numbers = [*map(known.numbers.__getitem__, keys)]
+        except KeyError:
             with self.lock:  # which other threads may wait for
-                if len(known.numbers) + len(keys) > MOST_KEPT:
+                if len(known.numbers) + len(keys) > MOST_ROWS:
                     known = self._nothing()
                 self._add(known, [key for key in dict.fromkeys(keys) if key not in known.numbers])
                 self.known = known
-        return [*map(known.numbers.__getitem__, keys)], known.tables[-1]
+            numbers = [*map(known.numbers.__getitem__, keys)]
+        return numbers, known.tables[-1]
 
     def _add(self, known: KeyRows, keys: Sequence[Any]) -> None:
         """Write rows of keys; then they are known, so that other threads find them complete."""
-        by_shift: Any = [[*map(self.code, self.names(keys, shift))] for shift in self.shifts]
+        by_shift: Any = [
+            [find_values(title, values, self.code) for title, values in self.names(keys, shift)]
+            for shift in self.shifts
+        ]
         old, size = known.tables[-1], len(known.numbers)
         end, width = size + len(keys), max([old.shape[2], *map(len, by_shift)])
         table = old
@@ -145,11 +223,30 @@ class KeyedFeatures:
         known.numbers.update(zip(keys, range(size, end), strict=True))
 
 
-def names_of_key(
-    names: Callable[[Sequence[str], int], Iterable[Names]], shift: int, code: Code
-) -> Callable[[str], Sequence[Feature]]:
+def number(values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """The integers from 0 to an end that there are, sorted, and the number of each value among them."""
+    if end > MOST_CELLS:
+        return np.unique(values, return_inverse=True)
+    table = np.zeros(end, np.int32)
+    table[values] = 1
+    distinct = np.flatnonzero(table)
+    table[distinct] = np.arange(len(distinct), dtype=np.int32)
+    return distinct, table[values]
+
+
+def find_values(title: str, values: Values, code: Code) -> Sequence[Feature]:
+    """The columns of the names of values with a title."""
+    sample = values[:SAMPLE]
+    if len({*sample}) > MOST_NEW * len(sample):
+        return code([None if value is None else title + value for value in values])
+    distinct = [*dict.fromkeys(values)]
+    columns = code([None if value is None else title + value for value in distinct])
+    return [*map(dict(zip(distinct, columns, strict=True)).__getitem__, values)]
+
+
+def names_of_key(names: NamesOf, shift: int, code: Code) -> Callable[[str], Sequence[Feature]]:
     """What finds the features of one key."""
-    return lambda key: code([name for (name,) in names([key], shift) if name is not None])
+    return lambda key: code([title + value for title, (value,) in names([key], shift) if value is not None])
 
 
 def beside(rows: Rows, values: Sequence[Value], shift: int) -> Iterator[tuple[list[Feature], Value]]:
@@ -163,13 +260,3 @@ def pad_rows(rows: Any) -> np.ndarray:
     table = np.full((len(rows), int(lengths.max(initial=0))), NO_COLUMN, np.int32)
     table[np.arange(table.shape[1]) < lengths[:, np.newaxis]] = [column for row in rows for column in row]
     return table
-
-
-def ngram_keys(sentences: Iterable[Sequence[str]], n: int) -> Iterator[str | None]:
-    """For each place the n values from there on, joined; None where there are fewer."""
-    for values in sentences:
-        if n == 1:
-            yield from values
-        else:
-            yield from map("|".join, zip(*(values[k:] for k in range(n)), strict=False))
-            yield from [None] * min(n - 1, len(values))

@@ -312,7 +312,7 @@ class Extractor:
     def table(self, block: TokenBlock) -> tuple[np.ndarray, np.ndarray]:
         """The columns of all tokens of a block, which are known, and the lengths of its sentences."""
         tables = [table for source in self.sources for table in source.tables(block)]
-        empty = np.zeros((len(block.words), 0), np.int32)
+        empty = np.zeros((len(block), 0), np.int32)
         return np.concatenate([empty, *tables], axis=1), block.lengths
 
     def __reduce__(self) -> tuple[type[Extractor], tuple[object, ...]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
 
 from maxmargin.text.token_features import sources
 from maxmargin.text.token_features.sources import Options, Properties, Property, Source
-from maxmargin.text.token_features.token_blocks import Code, KeyedFeatures, Names, Rows, TokenBlock, ValuesOf
+from maxmargin.text.token_features.token_blocks import Code, KeyedFeatures, NamesOf, Rows, TokenBlock, Values, ValuesOf
 from maxmargin.text.token_features.tokens import Tokens
 
 SHORTEST = 2  # sequence of characters that is a feature
@@ -30,13 +30,13 @@ class WordProperties(Source):
         yield self.keyed.table(block.words, block)
 
 
-def property_names(properties: Properties) -> Callable[[Sequence[str], int], Iterator[Names]]:
+def property_names(properties: Properties) -> NamesOf:
     """What makes the names of features of words that are `shift` places after a token."""
 
-    def names(words: Sequence[str], shift: int) -> Iterator[Names]:
+    def names(words: Sequence[str], shift: int) -> Iterator[tuple[str, Values]]:
         place = f"[{shift:+}]" if shift else ""
         found = [[f"{title}{place}={value}" for title, value in properties(word)] for word in words]
-        return zip_longest(*found)
+        return (("", values) for values in zip_longest(*found))
 
     return names
 
