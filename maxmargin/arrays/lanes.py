@@ -29,6 +29,7 @@ LANES = 8
 BLOCK = 4 * LANES  # columns whose sums fit into registers
 
 
+@helper
 def padded(n: int) -> int:
     """The columns of a table with at least n of them, in full vectors."""
     return -(-n // LANES) * LANES

@@ -23,7 +23,6 @@ from maxmargin.solvers import BCFW, LBFGS
 from maxmargin.structures.dependencies import matrix_tree, projective
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
-from maxmargin.structures.scalar_semirings import NEVER
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.testing import Caller, check_solver, check_structure
 from tests import naive
@@ -181,7 +180,7 @@ def test_logarithms_are_the_same_sums(cls, monkeypatch):
         monkeypatch.setattr(projective, "has_underflown", lambda total, n_words: True)
         eliminate = matrix_tree.eliminate
         monkeypatch.setattr(
-            matrix_tree, "eliminate", lambda s, *args: NEVER if type(s).__name__ == "Sums" else eliminate(s, *args)
+            matrix_tree, "eliminate", lambda s, *args: type(s).__name__ != "Sums" and eliminate(s, *args)
         )
         assert np.isclose(exp_oracle(problem, 0, theta, slow, workspace(problem, 1)), log_z)
     assert np.allclose(fast, slow)

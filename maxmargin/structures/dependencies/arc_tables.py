@@ -1,17 +1,19 @@
 """Problems of dependency trees, and what the two sorts of them do in their own ways with tables of arcs.
 
 A table of arcs has a row per head and a column per word, both counted from 1, with 0 for the root: arcs[h, m] is the
-score of the arc from h to m. Its diagonal, and the column of the root, are never looked at.
+score of the arc from h to m. Its diagonal is impossible, and the column of the root is never looked at.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.exponential import fast_exp
+from maxmargin.arrays.vectors import clear
+from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import generic, helper
 
@@ -92,13 +94,16 @@ def draw_heads(problem, arcs, draws, heads, rest, work):
 def fill_weights(arcs, weights, top):
     """Weights = exp(arcs - the best to each word), zero of impossible arcs; return the sum of the best."""
     size = arcs.shape[0]
+    clear(matrix(weights, 0, 1, weights.size)[0])
+    for m in range(size):
+        top[m] = IMPOSSIBLE
+    for h in range(size):
+        for m in range(1, size):
+            top[m] = max(top[m], arcs[h, m])
+    for h in range(size):
+        for m in range(1, size):
+            weights[h, m] = fast_exp(arcs[h, m] - top[m]) if arcs[h, m] > IMPOSSIBLE / 2 else 0.0
     total = 0.0
     for m in range(1, size):
-        top[m] = IMPOSSIBLE
-        for h in range(size):
-            if h != m:
-                top[m] = max(top[m], arcs[h, m])
-        for h in range(size):
-            weights[h, m] = math.exp(arcs[h, m] - top[m]) if h != m and arcs[h, m] > IMPOSSIBLE / 2 else 0.0
         total += top[m]
     return total

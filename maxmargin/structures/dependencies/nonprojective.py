@@ -10,7 +10,13 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.dependencies import arc_tables
 from maxmargin.structures.dependencies.arborescence import best_arborescence
 from maxmargin.structures.dependencies.arc_tables import ROOT, NonprojectiveProblem
-from maxmargin.structures.dependencies.matrix_tree import eliminate_range, share_all_heads, share_heads
+from maxmargin.structures.dependencies.matrix_tree import (
+    copy_left,
+    eliminate_range,
+    share_all_heads,
+    share_heads,
+    table_of,
+)
 from maxmargin.structures.scalar_semirings import NEVER, LogSums, Sums, pick
 
 
@@ -93,7 +99,7 @@ def fill_logs(arcs, weights, top):
 @implements(arc_tables.sum_trees, NonprojectiveProblem)
 def sum_crossing_trees(problem, arcs, means, work):
     size = arcs.shape[0]
-    weights = matrix(work.walk.tables, 0, size, size)
+    weights = table_of(work.walk, 0, size)
     taken_out = arc_tables.fill_weights(arcs, weights, work.top)
     log_z = share_all_heads(Sums(), size, problem.single_root, work.walk, means)
     if log_z == NEVER:
@@ -119,21 +125,17 @@ def start_drawing_crossing(problem, arcs, work):
 def draw_crossing_heads(problem, arcs, draws, heads, rest, work):
     """Word by word: each head is drawn by its probability, given those before, in O(n^4) for all of them."""
     size = arcs.shape[0]
-    walk = work.walk
-    weights = matrix(walk.tables, 0, size, size)
-    left = matrix(walk.tables, walk.tables.shape[1], size, size)
+    weights = table_of(work.walk, 0, size)
+    left = table_of(work.walk, 1, size)
     shares = matrix(work.through, 0, size, size)
     arc_tables.fill_weights(arcs, weights, work.top)
     fill_logs(arcs, weights, work.top)
-    nothing = size * (weights[:, 1:].min() - 1)
+    nothing = size * (weights[:, 1:size].min() - 1)
     for m in range(1, size):
-        walk.n_gone[0] = 0
-        for h in range(size):
-            for k in range(1, size):
-                left[h, k] = weights[h, k]
-        eliminate_range(LogSums(), left, 1, size, 1, m, problem.single_root, walk)
-        eliminate_range(LogSums(), left, m, size, m + 1, size, problem.single_root, walk)
-        share_heads(LogSums(), weights, m, walk, shares)
+        copy_left(weights, 1, size, left)
+        eliminate_range(LogSums(), left, 1, size, 1, m, problem.single_root, work.walk)
+        eliminate_range(LogSums(), left, m, size, m + 1, size, problem.single_root, work.walk)
+        share_heads(LogSums(), weights, left, m, work.walk.totals, shares)
         for h in range(size):
             work.options[h] = shares[h, m] if h != m else NEVER
         head, rest[m - 1] = pick(LogSums(), work.options[:size], draws[m - 1])
