@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -5,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 
 import maxmargin
 from maxmargin import SpanCRF, SpanSVM
-from maxmargin.encode.sentences.span_trees import binarize, read_span_trees
+from maxmargin.encode.sentences.span_trees import are_crossing, binarize, read_span_trees, spans_within
 from maxmargin.problem import IMPOSSIBLE, augment, part_sizes, score_output, scores
 from maxmargin.text import SpanFeatures
 from maxmargin.trace import Status
@@ -21,12 +23,24 @@ Y = [[(0, 2, "S"), (0, 1, "NP")], [(0, 3, "S"), (0, 2, "NP")], [(0, 4, "S"), (0,
 
 
 @pytest.mark.parametrize("n_labels", [1, 2])
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_every_tree_is_binarized_and_read_again(n, n_labels):
-    for tree in naive.span_trees(n, n_labels):
-        [spans] = read_span_trees([tree], np.array([n]))
-        codes = np.asarray(spans.labels, np.int64)
-        assert binarize(spans, codes, n, n_labels).tolist() == naive.span_output(tree, n, n_labels).tolist()
+def test_every_tree_is_binarized(n_labels):
+    lengths = np.array([n for n in (1, 2, 3) for _ in naive.span_trees(n, n_labels)])
+    trees = [tree for n in (1, 2, 3) for tree in naive.span_trees(n, n_labels)]
+    labels = np.zeros((len(trees), 4, 5), np.int64)  # what is beyond a sentence does not matter
+    for table, spans, n in zip(labels, read_span_trees(trees, lengths), lengths.tolist(), strict=True):
+        table[:n, : n + 1] = spans.table(np.asarray(spans.labels, np.int64), n)
+    outputs = [naive.span_output(tree, n, n_labels) for tree, n in zip(trees, lengths.tolist(), strict=True)]
+    assert binarize(labels, lengths, n_labels).tolist() == np.concatenate(outputs).tolist()
+    assert not are_crossing(spans_within(labels, lengths))
+
+
+def test_sets_of_spans_that_cross_are_no_trees():
+    lo, hi = np.triu_indices(4)
+    labels, trees = np.full((2 ** len(lo), 4, 5), -1), {frozenset(tree) for tree in naive.span_trees(4, 1)}
+    for table, chosen in zip(labels, itertools.product([-1, 0], repeat=len(lo)), strict=True):
+        table[lo, hi + 1] = chosen
+        is_tree = frozenset((a, b, 0) for a, b in np.argwhere(table == 0).tolist()) in trees
+        assert are_crossing(spans_within(table[np.newaxis], np.array([4]))) is not is_tree
 
 
 @pytest.mark.parametrize("options", [{}, {"only_observed": False}, {"n_hashed": 256}])

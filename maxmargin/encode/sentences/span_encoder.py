@@ -123,7 +123,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         codes = find_labels(_join_labels([tree.labels for tree in trees]), self.classes)
         places = starts_of([len(tree.lo) for tree in trees])
         outputs = [
-            binarize(tree, codes[lo:hi], n_words, len(self.classes))
+            binarize(tree.table(codes[lo:hi], n_words)[np.newaxis], np.array([n_words]), len(self.classes))
             for tree, n_words, lo, hi in zip(trees, lengths.tolist(), places[:-1], places[1:], strict=True)
         ]
         return SpanProblem(

@@ -12,6 +12,8 @@ from maxmargin.encode.inputs.example_checks import as_labels, check_truths
 from maxmargin.structures.spans.span_parts import span_number
 from maxmargin.wording import quote
 
+ABSENT, UNKNOWN = -1, -2  # in place of labels
+
 
 class LabelledSpans(NamedTuple):
     """The labelled spans of a tree: the words from where they start to where they end."""
@@ -23,6 +25,12 @@ class LabelledSpans(NamedTuple):
     def rows(self, n_words: int) -> np.ndarray:
         """Their numbers among all spans."""
         return span_number(n_words, self.lo, self.hi)
+
+    def table(self, codes: np.ndarray, n_words: int) -> np.ndarray:
+        """(n, n + 1) the numbers of their labels, which are -1 where they are not known."""
+        labels = np.full((n_words, n_words + 1), ABSENT)
+        labels[self.lo, self.hi] = np.where(codes < 0, UNKNOWN, codes)
+        return labels
 
 
 def read_span_trees(y: Any, lengths: np.ndarray) -> list[LabelledSpans]:
@@ -75,24 +83,41 @@ def check_span(span: object, n_words: int, name: str, sizes: tuple[int, ...]) ->
         raise ValueError(f"{name} has {quote(tuple(span))}, but spans are within 0 to {n_words}, and not empty.")
 
 
-def binarize(spans: LabelledSpans, codes: np.ndarray, n_words: int, n_labels: int) -> np.ndarray:
-    """The output of a tree, given the numbers of its labels; -1 for the part of a label that is not known."""
-    coded = {(lo, hi): code for lo, hi, code in zip(spans.lo.tolist(), spans.hi.tolist(), codes.tolist(), strict=True)}
-    first_bare = n_words * (n_words + 1) // 2 * n_labels
-    parts: list[int] = []
-    ends: dict[int, list[int]] = {}
-    for lo, hi in coded:  # wide ones first
-        ends.setdefault(lo, []).append(hi)
-    waiting = [(0, n_words)]
-    while waiting:
-        lo, hi = waiting.pop()
-        span = span_number(n_words, lo, hi)
-        code = coded.get((lo, hi))
-        parts.append(first_bare + span if code is None else -1 if code < 0 else span * n_labels + code)
-        if hi > lo + 1:
-            split = next((end for end in ends.get(lo, ()) if end < hi), lo + 1)
-            waiting += [(split, hi), (lo, split)]
-    return np.array(parts, np.int32)
+def spans_within(labels: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """(B, n, n + 1) flags of the spans of trees, by their labels, ABSENT where there is none, and numbers of words."""
+    lo, hi = np.ogrid[: labels.shape[1], : labels.shape[2]]
+    return (labels != ABSENT) & (lo < hi) & (hi <= lengths[:, np.newaxis, np.newaxis])
+
+
+def are_crossing(is_span: np.ndarray) -> bool:
+    """Whether any spans cross, by such flags: one goes from before a word to an end, one from this word beyond that."""
+    word, end = np.ogrid[1 : is_span.shape[1], : is_span.shape[1]]
+    from_before = np.logical_or.accumulate(is_span, axis=1)[:, :-1, :-1]
+    beyond = np.logical_or.accumulate(is_span[:, 1:, :0:-1], axis=2)[:, :, ::-1]
+    return bool((from_before & beyond & (word < end)).any())
+
+
+def binarize(labels: np.ndarray, lengths: np.ndarray, n_labels: int) -> np.ndarray:
+    """The outputs of trees, one after the other, by the labels of spans (B, n, n + 1), and numbers of words.
+
+    ABSENT is the label where there is no span, UNKNOWN that of a part -1. From the top down, left before right, is by
+    where spans start, wide ones first. At every place between two words a part is split: the left one is the widest
+    span that ends there, or a word, and the right one ends with the narrowest span around that place.
+    """
+    n_words = lengths[:, np.newaxis, np.newaxis]
+    lo, hi = np.ogrid[: labels.shape[1], : labels.shape[2]]
+    is_part = (lo == 0) & (hi == n_words)
+    is_span = is_part | spans_within(labels, lengths)
+    around = np.logical_or.accumulate(is_span, axis=1)[:, :-1] & (hi > lo[1:])
+    first, last = (is_span | (hi == lo + 1))[:, :, 1:-1].argmax(axis=1), around.argmax(axis=2)
+    tree, place = np.nonzero(lo[1:, 0] < lengths[:, np.newaxis])
+    is_part[tree, first[tree, place], place + 1] = is_part[tree, place + 1, last[tree, place]] = True
+    tree, lo, hi = np.nonzero(is_part[:, :, ::-1])
+    hi = labels.shape[1] - hi
+    label, spans = labels[tree, lo, hi], span_number(lengths[tree], lo, hi)
+    bare = lengths[tree] * (lengths[tree] + 1) // 2 * n_labels + spans
+    parts = np.where(label == ABSENT, bare, np.where(label == UNKNOWN, -1, spans * n_labels + label))
+    return parts.astype(np.int32)
 
 
 def is_partial(tree: object) -> bool:

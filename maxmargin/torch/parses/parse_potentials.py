@@ -9,7 +9,13 @@ from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.sentences.head_trees import are_trees, make_projective, read_trees
-from maxmargin.encode.sentences.span_trees import binarize, read_span_trees
+from maxmargin.encode.sentences.span_trees import (
+    ABSENT,
+    are_crossing,
+    binarize,
+    read_span_trees,
+    spans_within,
+)
 from maxmargin.features import ConstantFeatures
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.dependencies.arc_tables import DependencySupervision
@@ -28,7 +34,6 @@ from maxmargin.torch.potentials import (
     RowPotentials,
     as_integers,
     check_tensors,
-    segments,
 )
 
 
@@ -178,13 +183,12 @@ class SpanTrees(Potentials):
         self.n, (n_words, n_ends, self.n_labels) = self.rows.n, scores.shape[1:]
         bare = scores.new_zeros(self.n, n_words * n_ends // 2)  # of spans without a label
         self.tensors = scores, bare
-        lengths = self.rows.lengths
-        labelled = (
-            ((n_ends * (self.rows.first + lo) + lo + 1) * self.n_labels, np.maximum(lengths - lo, 0) * self.n_labels)
-            for lo in range(n_words)
-        )
+        lengths, lo = self.rows.lengths, np.arange(n_words)
+        first = n_ends * (self.rows.first[:, np.newaxis] + lo) + lo + 1
+        sizes = np.maximum(lengths[:, np.newaxis] - lo, 0)
         at = scores.numel() + bare.shape[1] * np.arange(self.n)
-        self.starts, self.sizes = segments(*labelled, (at, lengths * (lengths + 1) // 2))
+        self.starts = np.column_stack([first * self.n_labels, at])
+        self.sizes = np.column_stack([sizes * self.n_labels, lengths * (lengths + 1) // 2])
 
     @property
     def scores(self) -> Tensor:
@@ -208,31 +212,33 @@ class SpanTrees(Potentials):
         if cost is not None:
             raise ValueError("cost must be None for trees of spans: a labelled span too many or too few costs 1.")
         lengths = self.rows.lengths
-        trees = read_span_trees([()] * self.n if y is None else self._spans(y), lengths)
-        outputs = [
-            binarize(tree, tree.labels.astype(np.int64), n_words, self.n_labels)
-            for tree, n_words in zip(trees, lengths.tolist(), strict=True)
-        ]
+        labels = np.full(self.scores.shape[:3], ABSENT) if y is None else self._true_labels(y)
         return SpanProblem(
             features=ConstantFeatures(),
             starts=self.rows.starts,
             span_starts=starts_of(lengths * (lengths + 1) // 2),
             supervision=SpanSupervision(
-                np.concatenate(outputs), np.full(self.n, 0 if y is None else 1, dtype), no_signs(self.n)
+                binarize(labels, lengths, self.n_labels),
+                np.full(self.n, 0 if y is None else 1, dtype),
+                no_signs(self.n),
             ),
             excluded=nothing_excluded(self.n),
             n_features=1,
             n_labels=self.n_labels,
         )
 
-    def _spans(self, y: Numbers) -> list[list[tuple[int, int, int]]]:
-        """The triples of trees."""
-        tables = as_integers("y", y, tuple(self.scores.shape[:3]))
-        found = []
-        for i, (table, n_words) in enumerate(zip(tables, self.rows.lengths.tolist(), strict=True)):
-            lo, hi = np.nonzero(np.triu(table[:n_words, 1 : n_words + 1] + 1))
-            labels = table[lo, hi + 1]
-            if ((labels < 0) | (labels >= self.n_labels)).any():
-                raise ValueError(f"y[{i}] must hold labels 0 to {self.n_labels - 1}, and -1 for spans without one.")
-            found.append([*zip(lo.tolist(), (hi + 1).tolist(), labels.tolist(), strict=True)])
-        return found
+    def _true_labels(self, y: Numbers) -> np.ndarray:
+        """Those of the spans of trees."""
+        labels, lengths = as_integers("y", y, tuple(self.scores.shape[:3])), self.rows.lengths
+        is_span = spans_within(labels, lengths)
+        is_wrong = (is_span & ((labels < 0) | (labels >= self.n_labels))).any(axis=(1, 2))
+        if is_wrong.any():
+            i = int(np.argmax(is_wrong))
+            raise ValueError(f"y[{i}] must hold labels 0 to {self.n_labels - 1}, and -1 for spans without one.")
+        if are_crossing(is_span):
+            pairs = [np.argwhere(flags).tolist() for flags in is_span]
+            found = [
+                [(lo, hi, table[lo][hi]) for lo, hi in tree] for tree, table in zip(pairs, labels.tolist(), strict=True)
+            ]
+            read_span_trees(found, lengths)  # this says which
+        return labels
