@@ -13,11 +13,11 @@ at e may begin from reach[l, e] on.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.exponential import fast_exp
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
@@ -33,6 +33,8 @@ from maxmargin.structures.segments.segment_windows import (
     Lengths,
     PairPotentials,
     Window,
+    finish_gather,
+    finish_put,
     gather,
     join,
     new_lengths,
@@ -120,7 +122,7 @@ def fill_tables(problem, i, theta, tables):
         forth.top[label] = top
         back.top[label] = top
         for d in range(n_lengths):
-            forth.factors[label, d] = math.exp(forth.logs[label, d] - top)
+            forth.factors[label, d] = fast_exp(forth.logs[label, d] - top)
             back.logs[label, longest - 1 - d] = forth.logs[label, d]
             back.factors[label, longest - 1 - d] = forth.factors[label, d]
     top = NEVER
@@ -132,7 +134,7 @@ def fill_tables(problem, i, theta, tables):
     for a in range(n_labels):
         for b in range(n_labels):
             tables.pairs.logs[a, b] = pairs[a, b]
-            tables.pairs.factors[a, b] = math.exp(tables.pairs.logs[a, b] - top)
+            tables.pairs.factors[a, b] = fast_exp(tables.pairs.logs[a, b] - top)
             tables.reversed_pairs.logs[b, a] = tables.pairs.logs[a, b]
             tables.reversed_pairs.factors[b, a] = tables.pairs.factors[a, b]
 
@@ -188,7 +190,7 @@ def add_to_row(lengths, d, potential):
     """Add the potential of a listed segment to the last row."""
     row = lengths.top.size - 1
     lengths.logs[row, d] += potential
-    lengths.factors[row, d] = math.exp(min(lengths.logs[row, d] - lengths.top[row], FAR_LENGTH))
+    lengths.factors[row, d] = fast_exp(min(lengths.logs[row, d] - lengths.top[row], FAR_LENGTH))
 
 
 @helper
@@ -201,7 +203,7 @@ def finish_row(lengths, lo, hi):
     if top > lengths.top[row] + FAR_LENGTH:
         lengths.top[row] = top
         for d in range(lo, hi):
-            lengths.factors[row, d] = math.exp(lengths.logs[row, d] - top)
+            lengths.factors[row, d] = fast_exp(lengths.logs[row, d] - top)
 
 
 @helper
@@ -224,7 +226,10 @@ def run_forward(semiring, problem, i, theta, tables):
                 lo = tables.reach[label, p]
                 row = lengths_to(problem, i, listed, label, p, tables)
                 at = longest - p + lo
-                together = gather(semiring, opened, label, lo, p, tables.reversed_lengths, row, at)
+                gather(semiring, opened, label, lo, p, tables.reversed_lengths, row, at)
+            finish_gather(semiring, opened)
+            for label in range(n_labels):
+                together = opened.gathered[label]
                 tables.ended[p, label] = together + tables.sums[label, p] + last_potential(problem, rows, p, label)
             if p < length:
                 join(semiring, tables.ended, p, tables.pairs, tables.arrived, p)
@@ -232,6 +237,7 @@ def run_forward(semiring, problem, i, theta, tables):
             for label in range(n_labels):
                 value = tables.arrived[p, label] + rows[p, label] - tables.sums[label, p + 1]
                 put(semiring, opened, label, p, value, max(0, p + 1 - longest), p)
+            finish_put(semiring, opened, p)
     return total(semiring, tables.ended, length, n_labels)
 
 
@@ -255,9 +261,13 @@ def run_backward_step(semiring, problem, i, rows, listed, p, tables):
     for label in range(n_labels):
         value = tables.rest[p, label] + last_potential(problem, rows, p, label) + tables.sums[label, p]
         put(semiring, tables.closed, label, p, value, p + 1, min(length, p + longest) + 1)
+    finish_put(semiring, tables.closed, p)
+    for label in range(n_labels):
         if p < length and rows[p, n_labels + label] < IMPOSSIBLE / 2:
             tables.stop[label] = p
         row = lengths_from(problem, i, listed, label, begin, tables)
         hi = min(tables.stop[label], begin + problem.limits[label]) + 1
-        together = gather(semiring, tables.closed, label, p, hi, tables.lengths, row, 0)
-        tables.begun[begin, label] = together + rows[begin, label] - tables.sums[label, p]
+        gather(semiring, tables.closed, label, p, hi, tables.lengths, row, 0)
+    finish_gather(semiring, tables.closed)
+    for label in range(n_labels):
+        tables.begun[begin, label] = tables.closed.gathered[label] + rows[begin, label] - tables.sums[label, p]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from maxmargin import problem as generics
+from maxmargin.arrays.exponential import fast_exp
 from maxmargin.arrays.vectors import clear
 from maxmargin.execution.threads import aligned
 from maxmargin.features import norm_buffer
@@ -224,6 +224,7 @@ def sum_segmentations(problem, i, theta, mu, work):
     means, listed_means, lengths, pairs = split_parts(problem, i, mu)
     n_labels = problem.limits.size
     length = rows.shape[0]
+    shares = work.shares[0]
     log_z = segment_dp.run_forward(LogSums(), problem, i, theta, tables)
     clear(mu)
     for label in range(n_labels):
@@ -232,25 +233,31 @@ def sum_segmentations(problem, i, theta, mu, work):
     for p in range(length, 0, -1):
         segment_dp.run_backward_step(LogSums(), problem, i, rows, listed, p, tables)
         for label in range(n_labels):
-            begun = tables.begun[p - 1, label]
-            share = as_share(tables.arrived[p - 1, label] + begun, log_z)
+            shares[label] = as_share(tables.arrived[p - 1, label] + tables.begun[p - 1, label], log_z)
+        for label in range(n_labels):
+            share = shares[label]
             means[p - 1, label] = share
             if share > 0:
                 row = segment_dp.lengths_from(problem, i, listed, label, p - 1, tables)
                 hi = min(tables.stop[label], p - 1 + problem.limits[label]) + 1
-                value = begun - rows[p - 1, label] + tables.sums[label, p]
+                value = tables.closed.gathered[label]
                 count_lengths(tables.closed, label, p, hi, tables.lengths, row, value, share, work.counts)
         if p < length:
             count_pairs(tables, p, log_z, work.shares, work.pair_counts)
+    covered = work.shares[0]
+    ending = work.shares[1]
+    clear(covered)
+    for t in range(length):
+        for label in range(n_labels):
+            ending[label] = as_share(tables.ended[t + 1, label] + tables.rest[t + 1, label], log_z)
+        for label in range(n_labels):
+            is_possible = rows[t, n_labels + label] > IMPOSSIBLE / 2
+            means[t, n_labels + label] = max(covered[label], 0.0) if is_possible else 0.0
+            covered[label] += means[t, label] - ending[label]
+        if problem.n_columns > 2 * n_labels:
+            for label in range(n_labels):
+                means[t, 2 * n_labels + label] = ending[label]
     for label in range(n_labels):
-        covered = 0.0
-        for t in range(length):
-            if rows[t, n_labels + label] > IMPOSSIBLE / 2:
-                means[t, n_labels + label] = max(covered, 0.0)
-            ending = as_share(tables.ended[t + 1, label] + tables.rest[t + 1, label], log_z)
-            covered += means[t, label] - ending
-            if problem.n_columns > 2 * n_labels:
-                means[t, 2 * n_labels + label] = ending
         for d in range(lengths.shape[0]):
             lengths[d, label] = work.counts[label, d]
         for b in range(n_labels):
@@ -264,7 +271,7 @@ def sum_segmentations(problem, i, theta, mu, work):
 @helper
 def as_share(score, log_z):
     """The probability of what has a sum over outputs, by its logarithm."""
-    return math.exp(min(score - log_z, 0.0))
+    return fast_exp(min(score - log_z, 0.0))
 
 
 @helper
@@ -276,9 +283,9 @@ def count_pairs(tables, p, log_z, shares, counts):
     lacking = top_ended + top_begun + tables.pairs.top[0] - log_z
     if lacking < FAR_PAIRS:
         for label in range(n_labels):
-            shares[0, label] = math.exp(tables.ended[p, label] - top_ended)
-            shares[1, label] = math.exp(tables.begun[p, label] - top_begun)
-        scale = math.exp(lacking)
+            shares[0, label] = fast_exp(tables.ended[p, label] - top_ended)
+            shares[1, label] = fast_exp(tables.begun[p, label] - top_begun)
+        scale = fast_exp(lacking)
         for a in range(n_labels):
             share = scale * shares[0, a]
             for b in range(n_labels):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.exponential import fast_exp, fast_log
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import generic, helper, implements
@@ -30,6 +31,8 @@ class Window(NamedTuple):
     values: np.ndarray  # (L, N) logarithms
     weights: np.ndarray  # (L, N) exp(values - reference)
     reference: np.ndarray  # (L,)
+    gathered: np.ndarray  # (L,) what has come together at a place
+    totals: np.ndarray  # (L,) sums whose logarithms are to be added to that, or values to be weighed
 
 
 class Lengths(NamedTuple):
@@ -46,18 +49,20 @@ class PairPotentials(NamedTuple):
     logs: np.ndarray  # (L, L)
     factors: np.ndarray  # (L, L) exp(logs - top)
     top: np.ndarray  # (1,)
+    shares: np.ndarray  # (L,) room
 
 
 def new_pairs(n_labels: int) -> PairPotentials:
     """A table to be filled."""
     shape = n_labels, n_labels
-    return PairPotentials(aligned(shape, np.float64), aligned(shape, np.float64), aligned((1,), np.float64))
+    logs, factors, top, shares = (aligned(sizes, np.float64) for sizes in (shape, shape, (1,), (n_labels,)))
+    return PairPotentials(logs, factors, top, shares)
 
 
 def new_window(n_labels: int, n_places: int) -> Window:
     """A window with nothing in it."""
-    shape = n_labels, n_places
-    return Window(aligned(shape, np.float64), aligned(shape, np.float64), aligned((n_labels,), np.float64))
+    tables = (aligned((n_labels, n_places), np.float64) for _ in range(2))
+    return Window(*tables, *(aligned((n_labels,), np.float64) for _ in range(3)))
 
 
 def new_lengths(n_labels: int, longest: int) -> Lengths:
@@ -79,8 +84,18 @@ def put(semiring, window, label, place, value, lo, hi):
 
 
 @generic
+def finish_put(semiring, window, place):
+    """After `put` of all labels."""
+
+
+@generic
 def gather(semiring, window, label, lo, hi, lengths, row, at):
-    """Add up the places lo:hi, each times the potential of a length, from lengths[row, at] on."""
+    """Add up the places lo:hi, each times the potential of a length, from lengths[row, at] on, in `gathered`."""
+
+
+@generic
+def finish_gather(semiring, window):
+    """After `gather` of all labels."""
 
 
 @generic
@@ -121,7 +136,11 @@ def best_in_window(window, label, lo, hi, lengths, row, at):
 
 @implements(gather, Best)
 def gather_best(semiring, window, label, lo, hi, lengths, row, at):
-    return best_in_window(window, label, lo, hi, lengths, row, at)
+    window.gathered[label] = best_in_window(window, label, lo, hi, lengths, row, at)
+
+
+implements(finish_put, Best)(lambda semiring, window, place: None)
+implements(finish_gather, Best)(lambda semiring, window: None)
 
 
 @implements(join, Best)
@@ -144,7 +163,7 @@ def put_weight(semiring, window, label, place, value, lo, hi):
     window.values[label, place] = value
     reference = window.reference[label]
     if value < IMPOSSIBLE / 2:
-        window.weights[label, place] = 0.0
+        window.totals[label] = IMPOSSIBLE
         return
     if value > reference + FAR:
         window.reference[label] = value
@@ -156,7 +175,15 @@ def put_weight(semiring, window, label, place, value, lo, hi):
         if top < reference - FAR / 2:
             window.reference[label] = top
             weigh(window, label, lo, hi)
-    window.weights[label, place] = math.exp(value - window.reference[label])
+    window.totals[label] = value - window.reference[label]
+
+
+@implements(finish_put, LogSums)
+def weigh_place(semiring, window, place):
+    for label in range(window.totals.size):
+        window.totals[label] = fast_exp(window.totals[label])
+    for label in range(window.totals.size):
+        window.weights[label, place] = window.totals[label]
 
 
 @helper
@@ -164,7 +191,7 @@ def weigh(window, label, lo, hi):
     """Weights of places lo:hi by a new reference."""
     reference = window.reference[label]
     for p in range(lo, hi):
-        window.weights[label, p] = math.exp(window.values[label, p] - reference)
+        window.weights[label, p] = fast_exp(window.values[label, p] - reference)
 
 
 @helper
@@ -178,33 +205,40 @@ def sum_window(window, label, lo, hi, lengths, row, at):
 
 @implements(gather, LogSums)
 def gather_sums(semiring, window, label, lo, hi, lengths, row, at):
-    sum_of_weights = sum_window(window, label, lo, hi, lengths, row, at)
-    if sum_of_weights > SAFE:
-        return window.reference[label] + lengths.top[row] + math.log(sum_of_weights)
-    top = best_in_window(window, label, lo, hi, lengths, row, at)
-    if top < IMPOSSIBLE / 2:
-        return top
-    sum_of_weights = 0.0
-    for k in range(hi - lo):
-        sum_of_weights += math.exp(window.values[label, lo + k] + lengths.logs[row, at + k] - top)
-    return top + math.log(sum_of_weights)
+    window.gathered[label] = window.reference[label] + lengths.top[row]
+    window.totals[label] = sum_window(window, label, lo, hi, lengths, row, at)
+    if window.totals[label] <= SAFE:
+        top = best_in_window(window, label, lo, hi, lengths, row, at)
+        window.gathered[label] = top
+        window.totals[label] = 1.0
+        if top > IMPOSSIBLE / 2:
+            window.totals[label] = 0.0
+            for k in range(hi - lo):
+                window.totals[label] += fast_exp(window.values[label, lo + k] + lengths.logs[row, at + k] - top)
+
+
+@implements(finish_gather, LogSums)
+def add_logarithms(semiring, window):
+    for label in range(window.totals.size):
+        window.gathered[label] += fast_log(window.totals[label])
 
 
 @implements(join, LogSums)
 def join_sums(semiring, values, t, pairs, out, u):
     n_labels = pairs.logs.shape[0]
+    shares = pairs.shares
     top = highest_value(values, t, n_labels)
     for b in range(n_labels):
+        shares[b] = fast_exp(values[t, b] - top)
         out[u, b] = 0.0
     for a in range(n_labels):
-        share = math.exp(values[t, a] - top)
         for b in range(n_labels):
-            out[u, b] += share * pairs.factors[a, b]
+            out[u, b] += shares[a] * pairs.factors[a, b]
     for b in range(n_labels):
-        if out[u, b] > SAFE:
-            out[u, b] = top + pairs.top[0] + math.log(out[u, b])
-        else:
-            out[u, b] = join_label(values, t, pairs, b)
+        shares[b] = fast_log(max(out[u, b], SAFE))
+    for b in range(n_labels):
+        is_safe = out[u, b] > SAFE
+        out[u, b] = top + pairs.top[0] + shares[b] if is_safe else join_label(values, t, pairs, b)
 
 
 @helper
@@ -217,7 +251,7 @@ def join_label(values, t, pairs, b):
         return best
     sum_of_shares = 0.0
     for a in range(pairs.logs.shape[0]):
-        sum_of_shares += math.exp(values[t, a] + pairs.logs[a, b] - best)
+        sum_of_shares += fast_exp(values[t, a] + pairs.logs[a, b] - best)
     return best + math.log(sum_of_shares)
 
 
@@ -226,7 +260,7 @@ def total_sums(semiring, values, t, n):
     top = highest_value(values, t, n)
     sum_of_shares = 0.0
     for k in range(n):
-        sum_of_shares += math.exp(values[t, k] - top)
+        sum_of_shares += fast_exp(values[t, k] - top)
     return top + math.log(sum_of_shares)
 
 
@@ -238,9 +272,9 @@ def count_lengths(window, label, lo, hi, lengths, row, value, share, counts):
     """
     lacking = window.reference[label] + lengths.top[row] - value
     if -lacking > LOG_SAFE:
-        scale = share * math.exp(lacking)
+        scale = share * fast_exp(lacking)
         for k in range(hi - lo):
             counts[label, k] += scale * window.weights[label, lo + k] * lengths.factors[row, k]
     else:
         for k in range(hi - lo):
-            counts[label, k] += share * math.exp(window.values[label, lo + k] + lengths.logs[row, k] - value)
+            counts[label, k] += share * fast_exp(window.values[label, lo + k] + lengths.logs[row, k] - value)
