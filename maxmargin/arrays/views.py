@@ -46,6 +46,15 @@ def _make_matrix(context, builder, sig, args):
     return make_array(context, builder, sig.return_type, address, [rows, columns])
 
 
+@helper
+def part_of_row(table, t, lo, hi):
+    """table[t, lo:hi] as a matrix of one row; `table` is C-contiguous, and lo:hi within its row.
+
+    Numba checks indices that may be negative, and such loops do not vectorise; those from 0 on cannot be.
+    """
+    return matrix(table, t * table.shape[1] + lo, 1, max(hi - lo, 0))
+
+
 def multiply(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
     """Out = a b, for matrices, by BLAS."""
     np.dot(a, b, out)

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin.arrays.exponential import fast_exp
 from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.views import matrix, part_of_row
 from maxmargin.runtime.dispatch import generic, helper, implements
 from maxmargin.structures.chains.chain_dp import exact
 
@@ -77,18 +78,21 @@ def add_logs(semiring, x, y):
 @helper
 def best_of_range(semiring, values, lo, hi):
     """The largest of values[lo:hi]."""
+    part = matrix(values, lo, 1, hi - lo)
     top = NEVER
-    for k in range(lo, hi):
-        top = max(top, np.float64(values[k]))
+    for k in range(part.size):
+        top = max(top, np.float64(part[0, k]))
     return top
 
 
 @helper
 def best_of_products(semiring, a, r, b, s, lo, hi):
     """The largest sum of an entry of a row and one of another."""
+    x = part_of_row(a, r, lo, hi)
+    y = part_of_row(b, s, lo, hi)
     top = NEVER
-    for k in range(lo, hi):
-        top = max(top, a[r, k] + b[s, k])
+    for k in range(x.size):
+        top = max(top, x[0, k] + y[0, k])
     return top
 
 
@@ -100,9 +104,10 @@ LEAST_SUM = 1e-300
 def log_sum_range(semiring, values, lo, hi):
     """The logarithm of the sum of exponentials of values[lo:hi]."""
     top = best_of_range(semiring, values, lo, hi)
+    part = matrix(values, lo, 1, hi - lo)
     total = 0.0
-    for k in range(lo, hi):
-        total += fast_exp(min(values[k] - top, 0.0))
+    for k in range(part.size):
+        total += fast_exp(min(part[0, k] - top, 0.0))
     return top + math.log(max(total, LEAST_SUM))
 
 
@@ -110,27 +115,32 @@ def log_sum_range(semiring, values, lo, hi):
 def log_sum_products(semiring, a, r, b, s, lo, hi):
     """The same of sums of an entry of a row and one of another."""
     top = best_of_products(semiring, a, r, b, s, lo, hi)
+    x = part_of_row(a, r, lo, hi)
+    y = part_of_row(b, s, lo, hi)
     total = 0.0
-    for k in range(lo, hi):
-        total += fast_exp(min(a[r, k] + b[s, k] - top, 0.0))
+    for k in range(x.size):
+        total += fast_exp(min(x[0, k] + y[0, k] - top, 0.0))
     return top + math.log(max(total, LEAST_SUM))
 
 
 @helper
 def plain_sum_of_range(semiring, values, lo, hi):
     """The sum of values[lo:hi]."""
+    part = matrix(values, lo, 1, hi - lo)
     total = 0.0
-    for k in range(lo, hi):
-        total += values[k]
+    for k in range(part.size):
+        total += part[0, k]
     return total
 
 
 @helper
 def plain_sum_of_products(semiring, a, r, b, s, lo, hi):
     """The inner product of parts of two rows."""
+    x = part_of_row(a, r, lo, hi)
+    y = part_of_row(b, s, lo, hi)
     total = 0.0
-    for k in range(lo, hi):
-        total += a[r, k] * b[s, k]
+    for k in range(x.size):
+        total += x[0, k] * y[0, k]
     return total
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from maxmargin.arrays.exponential import fast_exp, fast_log
+from maxmargin.arrays.views import part_of_row
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import generic, helper, implements
@@ -128,9 +129,11 @@ def put_value(semiring, window, label, place, value, lo, hi):
 @helper
 def best_in_window(window, label, lo, hi, lengths, row, at):
     """The best of the places lo:hi with the potentials of their lengths."""
+    values = part_of_row(window.values, label, lo, hi)
+    logs = part_of_row(lengths.logs, row, at, at + hi - lo)
     best = NEVER
-    for k in range(hi - lo):
-        best = max(best, window.values[label, lo + k] + lengths.logs[row, at + k])
+    for k in range(values.size):
+        best = max(best, values[0, k] + logs[0, k])
     return best
 
 
@@ -190,16 +193,20 @@ def weigh_place(semiring, window, place):
 def weigh(window, label, lo, hi):
     """Weights of places lo:hi by a new reference."""
     reference = window.reference[label]
-    for p in range(lo, hi):
-        window.weights[label, p] = fast_exp(window.values[label, p] - reference)
+    values = part_of_row(window.values, label, lo, hi)
+    weights = part_of_row(window.weights, label, lo, hi)
+    for k in range(values.size):
+        weights[0, k] = fast_exp(values[0, k] - reference)
 
 
 @helper
 def sum_window(window, label, lo, hi, lengths, row, at):
     """The sum of weights times factors."""
+    weights = part_of_row(window.weights, label, lo, hi)
+    factors = part_of_row(lengths.factors, row, at, at + hi - lo)
     sum_of_weights = 0.0
-    for k in range(hi - lo):
-        sum_of_weights += window.weights[label, lo + k] * lengths.factors[row, at + k]
+    for k in range(weights.size):
+        sum_of_weights += weights[0, k] * factors[0, k]
     return sum_of_weights
 
 
@@ -273,8 +280,9 @@ def count_lengths(window, label, lo, hi, lengths, row, value, share, counts):
     lacking = window.reference[label] + lengths.top[row] - value
     if -lacking > LOG_SAFE:
         scale = share * fast_exp(lacking)
-        for k in range(hi - lo):
-            counts[label, k] += scale * window.weights[label, lo + k] * lengths.factors[row, k]
+        weights = part_of_row(window.weights, label, lo, hi)
+        for k in range(weights.size):
+            counts[label, k] += scale * weights[0, k] * lengths.factors[row, k]
     else:
         for k in range(hi - lo):
             counts[label, k] += share * fast_exp(window.values[label, lo + k] + lengths.logs[row, k] - value)
