@@ -108,7 +108,7 @@ def _compiled_log(x):
     def log64(x):
         bits: Any = _bits_of_float64(np.float64(x))  # type: ignore[call-arg]
         k = (bits - _BITS_OF_SQRT_HALF) >> np.int64(52)
-        m: Any = _float64_of_bits(bits - (k << np.int64(52)))  # type: ignore[call-arg]
+        m: Any = _float64_of_bits(bits - (k << np.int64(52)))
         s = (m - 1.0) / (m + 1.0)
         z = s * s
         p = 1.0 / 21
