@@ -13,6 +13,7 @@ from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_examples
 from maxmargin.encode.inputs.rows import DenseBlock, Rows
 from maxmargin.encode.names.forked_reading import read_all_codes
+from maxmargin.encode.names.kept_rows import put_rows, take_rows
 from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns, RareColumns
 from maxmargin.encode.names.named_rows import LISTS, Codes, make_matrix
 from maxmargin.persist.registry import register
@@ -124,6 +125,8 @@ class Vocabulary:
 
     def columns_in(self, other: Vocabulary) -> np.ndarray:
         """The columns of its names, or that names are hashed onto, in another vocabulary, or NOWHERE."""
+        if self._begins(other):
+            return np.arange(self.size)
         if self.n_hashed is None:
             return np.array(other.columns.find(self.names), np.int64)
         return np.arange(self.size) if self == other else np.full(self.size, NOWHERE)
@@ -133,8 +136,17 @@ class Vocabulary:
         self.check_extended(other)
         if self.n_hashed is not None:
             return self
+        if self._begins(other):
+            return other
         names = dict.fromkeys([*self.names[: self.n_own], *other.names[: other.n_own]])
         return self._with([*names, *self.names[self.n_own :]])
+
+    def _begins(self, other: Vocabulary) -> bool:
+        """Whether the names of another one are known to begin with its own, and to be followed by no others."""
+        are_packed = self._columns is None and other._columns is None
+        if not are_packed or any(v.n_dense or v.n_rare for v in (self, other)):
+            return False
+        return self._ends == other._ends[: len(self._ends)] and other._text.startswith(self._text)
 
     def check_extended(self, other: Vocabulary) -> None:
         """Raise where the names of another one cannot be added to its own."""
@@ -234,9 +246,13 @@ def learn_names(
         if former is not None:
             former.check_extended(vocabulary)
         return vocabulary, vocabulary.rows(X, may_be_empty=may_be_empty)
+    known = take_rows(None if former is None else former.size)
+    if former is not None and known is not None:
+        return former, known
     before = [] if former is None else former.names[: former.n_own]
     columns = Columns(before, grows=True)
     rows = read_rows(X, columns, may_be_empty=may_be_empty)
+    put_rows(rows if dense is None and min_count == 1 else None)
     if min_count > 1 and columns:
         is_kept = is_frequent(columns, np.bincount(rows.matrix.indices, minlength=len(columns)), min_count)
         is_kept[: len(before)] = True

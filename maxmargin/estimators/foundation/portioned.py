@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from maxmargin.checks import as_sample_weight
 from maxmargin.data.sharding import Shards, check_chunk
 from maxmargin.encode.inputs.base_encoder import Encoder
+from maxmargin.encode.names.kept_rows import KeptRows, keeping_rows
 from maxmargin.estimators.foundation.fitting import Task, prepare
 from maxmargin.features.layout import WeightLayout, layout_of
 from maxmargin.persist.spilled import SpillFile
@@ -43,8 +44,11 @@ def prepare_shards(
         tally.add(count_portion(model, shard, k))
     tally.finished()
     union, sizes, can_join = former, [], "former" in model._encoder_type.argument_names()
+    file = SpillFile(shards.folder)
+    rows = [KeptRows(file) for _ in range(len(shards))]
     for k, shard in enumerate(shards):
-        task = prepare_portion(model, shard, k, None, union, tally=tally)
+        with keeping_rows(rows[k]):
+            task = prepare_portion(model, shard, k, None, union, tally=tally)
         if union is not None and not can_join and task.encoder != union:
             name = type(model).__name__
             raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
@@ -55,7 +59,8 @@ def prepare_shards(
     home, kept, consistent = SpillFile(shards.folder), [], []
     for k, shard in enumerate(shards):
         own = None if weight is None else weight[ends[k] - sizes[k] : ends[k]]
-        task = prepare_portion(model, shard, k, own, union, tally=tally)
+        with keeping_rows(rows[k], again=True):
+            task = prepare_portion(model, shard, k, own, union, tally=tally)
         if task.encoder != union or len(part_sizes(task.problem)) != sizes[k]:
             raise ValueError(f"Shard {k} has changed since it was read first, or differs in kind from shard 0.")
         if tally.has_weak:

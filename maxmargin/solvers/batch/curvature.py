@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.vectors import add_scaled, inner
 from maxmargin.persist.registry import register_state
@@ -22,16 +23,18 @@ class Curvature:
         How many to keep.
     n_weights
         Their size.
+    dtype
+        How precisely to keep them: as gradients are.
 
     References
     ----------
     Gilbert, Lemarechal (1989), Some numerical experiments with variable-storage quasi-Newton algorithms.
     """
 
-    def __init__(self, memory: int, n_weights: int) -> None:
+    def __init__(self, memory: int, n_weights: int, dtype: DTypeLike = np.float64) -> None:
         self.diagonal = np.ones(n_weights)  # of the Hessian
-        self.steps = np.zeros((memory, n_weights))
-        self.changes = np.zeros((memory, n_weights))
+        self.steps = np.zeros((memory, n_weights), dtype)
+        self.changes = np.zeros((memory, n_weights), dtype)
         self.products = np.zeros(memory)  # <s, y>
         self.size = 0  # how many are there
         self.newest = -1

@@ -99,8 +99,8 @@ class LBFGS(Solver):
     def _begin(self, run: Run) -> State:
         if run.objective.l1 and run.objective.bounds.which.size:
             raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
-        bound = new_bound(run.objective)
-        return State(bound=bound, curvature=Curvature(self._memory(run.objective), run.w.size), point=None)
+        bound, memory = new_bound(run.objective), self._memory(run.objective)
+        return State(bound=bound, curvature=Curvature(memory, run.w.size, run.objective.runner.dtype), point=None)
 
     def _move(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
         """The next point, of which the curvature takes note; None if none is low enough."""
@@ -171,6 +171,7 @@ class _Point:
 
     def certificate(self, run: Run, bound: LowerBound | ElasticBound) -> Certificate:
         dual = bound.add(self.evaluation.cost + self.evaluation.entropy, self.evaluation.gradient)
+        self.evaluation = self.evaluation._replace(gradient=np.zeros(0))  # as large as the weights
         return Certificate(self.w.astype(run.w.dtype), self.value, dual)
 
     def steepest(self, l1: float) -> np.ndarray:

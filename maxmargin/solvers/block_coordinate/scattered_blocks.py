@@ -89,7 +89,8 @@ class ScatteredBlocks:
         objective: Any = run.objective
         seeds = Kept(run.rng.integers(2**62, size=len(self.shares)).tolist())
         v = free_weights(run)
-        replies = objective.each(step_there, self.kept, v, self._edges(), seeds, sigma, sampling, fills=[self.kept])
+        asked = self.kept, v, self._edges(), seeds, sigma, sampling
+        replies = [*objective.each(step_there, *asked, fills=[self.kept])]
         total, squares, predicted = np.zeros(objective.n_weights), 0.0, 0.0
         for share, reply in zip(self.shares, replies, strict=True):
             change = np.asarray(reply.change, np.float64) / sigma
@@ -113,7 +114,7 @@ class ScatteredBlocks:
         run = self.run
         objective: Any = run.objective
         dual = self._place_all()
-        found = objective.each(look_there, self.kept, free_weights(run), self._edges(), fills=[self.kept])
+        found = [*objective.each(look_there, self.kept, free_weights(run), self._edges(), fills=[self.kept])]
         run.count(calls=objective.n, wrong=sum(sums.n_wrong for sums in found))
         self.gaps = self.shares * [max(float(sums.gaps.sum()), 0.0) for sums in found]
         evaluation = run.take_note(objective.conclude(run.w, objective.add_up(found)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, Unpack
 
@@ -17,6 +17,8 @@ from maxmargin.solvers.objective.objective_options import ObjectiveOptions, Pass
 from maxmargin.solvers.parted.portions import Kept, Portions, T, Terms
 
 Average = TypeVar("Average", float, np.ndarray)
+
+NO_GRADIENT = np.zeros(0)
 
 
 class PartedObjective(Objective):
@@ -48,8 +50,8 @@ class PartedObjective(Objective):
     def _count_examples(self) -> int:
         return int(self.portions.sizes.sum())
 
-    def each(self, function: Callable[..., T], *args: object, fills: Sequence[Kept] = ()) -> list[T]:
-        """Call ``function(objective, *args)`` of the objective of every portion; the results in their order."""
+    def each(self, function: Callable[..., T], *args: object, fills: Sequence[Kept] = ()) -> Iterable[T]:
+        """Call ``function(objective, *args)`` of the objective of every portion; the results in their order, once."""
         return self.portions.each(function, self._terms, *args, fills=fills, clock=self.runner.clock)
 
     def open(self, k: int) -> Objective:
@@ -63,11 +65,10 @@ class PartedObjective(Objective):
     def _terms(self) -> Terms:
         return Terms(self.loss, self.regularization, self.n, self.n_jobs)
 
-    def _average(self, values: Sequence[Average]) -> Average:
+    def _average(self, values: Iterable[Average]) -> Average:
         """The average over all examples, of those of portions."""
-        shares = self.portions.sizes / self.n
-        total = shares[0] * values[0]
-        for share, value in zip(shares[1:], values[1:], strict=True):
+        total: Any = 0.0
+        for share, value in zip(self.portions.sizes / self.n, values, strict=True):
             total += share * value
         return total
 
@@ -78,26 +79,34 @@ class PartedObjective(Objective):
         sums = self.add_up(self.each(sum_losses_of, *args, fills=fills))
         return sums._replace(gradient=self.layout.to_model(sums.gradient)) if sums.gradient.size else sums
 
-    def add_up(self, found: Sequence[LossSums]) -> LossSums:
-        """What all examples tell, of what those of each portion do."""
+    def add_up(self, found: Iterable[LossSums]) -> LossSums:
+        """What all examples tell, of what those of each portion do, of which one gradient at a time is in memory."""
+        each: list[LossSums] = []
+
+        def gradients() -> Iterator[np.ndarray]:
+            for sums in found:
+                each.append(sums._replace(gradient=NO_GRADIENT))
+                yield sums.gradient
+
+        gradient = self._average(gradients())
         return LossSums(
-            averages=self._average([sums.averages for sums in found]),
-            gradient=self._average([sums.gradient for sums in found]),
-            norm_of_rounding=math.hypot(*(sums.norm_of_rounding for sums in found)),
-            norm_of_sizes=math.hypot(*(sums.norm_of_sizes for sums in found)),
-            weight=sum(sums.weight for sums in found),
-            gaps=np.concatenate([sums.gaps for sums in found]) * (self.portions.sizes / self.n),
-            n_inexact=sum(sums.n_inexact for sums in found),
-            n_wrong=sum(sums.n_wrong for sums in found),
-            n_beyond_reach=sum(sums.n_beyond_reach for sums in found),
+            averages=self._average([sums.averages for sums in each]),
+            gradient=gradient,
+            norm_of_rounding=math.hypot(*(sums.norm_of_rounding for sums in each)),
+            norm_of_sizes=math.hypot(*(sums.norm_of_sizes for sums in each)),
+            weight=sum(sums.weight for sums in each),
+            gaps=np.concatenate([sums.gaps for sums in each]) * (self.portions.sizes / self.n),
+            n_inexact=sum(sums.n_inexact for sums in each),
+            n_wrong=sum(sums.n_wrong for sums in each),
+            n_beyond_reach=sum(sums.n_beyond_reach for sums in each),
         )
 
     def sums_of(self, point: object) -> tuple[np.ndarray, float]:
-        found = self.each(weights_of, point)
-        v = found[0][0]
-        for other, _ in found[1:]:
-            v += other
-        return self.from_origin(self.layout.to_model(v)), self._average([cost for _, cost in found])
+        v, costs = np.zeros(self.layout.n_weights), []
+        for moved, cost in self.each(weights_of, point):
+            v += moved
+            costs.append(cost)
+        return self.from_origin(self.layout.to_model(v)), self._average(costs)
 
     def true_means(self) -> Any:
         return self.keep(Objective.true_means)

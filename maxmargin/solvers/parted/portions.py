@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -113,10 +113,10 @@ class Portions(ABC):
         *args: object,
         fills: Sequence[Kept] = (),
         clock: Clock | None = None,
-    ) -> list[T]:
-        """Call ``function(objective, *args)`` where each portion is; return the results, in the order of the portions.
+    ) -> Iterable[T]:
+        """Call ``function(objective, *args)`` where each portion is; the results, in the order of the portions.
 
-        Of what is `Kept` in the arguments, also inside of tuples, each is handed its own; those that the function
+        They may be found as they are asked for, so that not all need be in memory: each is asked for once. Of what is `Kept` in the arguments, also inside of tuples, each is handed its own; those that the function
         fills in are to be named. Raises `BrokenOff` when the clock says so.
         """
 
@@ -172,17 +172,17 @@ class LocalPortions(Portions):
         *args: object,
         fills: Sequence[Kept] = (),
         clock: Clock | None = None,
-    ) -> list[T]:
-        found = []
+    ) -> Iterator[T]:
         for k in range(len(self.sizes)):
             objective = self.open(k).objective(terms)
             objective.runner.clock = clock
-            found.append(function(objective, *hand_out(args, partial(own_of, k))))
+            found = function(objective, *hand_out(args, partial(own_of, k)))
             del objective  # so that no two portions are open at once
-        return found
+            yield found
+            del found
 
     def keep(self, function: Callable[..., object], terms: Terms, *args: object, clock: Clock | None = None) -> Kept:
-        return Kept(self.each(function, terms, *args, clock=clock))
+        return Kept([*self.each(function, terms, *args, clock=clock)])
 
     def identity(self) -> object:
         return [(portion.problem, portion.sample_weight) for portion in map(self.open, range(len(self.sizes)))]
