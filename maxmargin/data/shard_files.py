@@ -17,11 +17,12 @@ from maxmargin.persist import container
 from maxmargin.persist.container import PREFIX, Broken
 from maxmargin.persist.files import Location, replacing
 from maxmargin.persist.registry import register
-from maxmargin.persist.values import Reader, Writer
+from maxmargin.persist.values import Reader, TokenWriter
 from maxmargin.text.corpus import Corpus
 from maxmargin.version import __version__
 
-VERSION = 1
+VERSION = 2
+READS = 1, 2
 MANIFEST = "shards.json"
 
 
@@ -60,7 +61,7 @@ class ShardFolder:
 
     def add(self, X: object, y: object, n_examples: int) -> None:
         """Write a shard."""
-        writer, path = Writer(), self.path / f"shard-{len(self.shards):05d}.data"
+        writer, path = TokenWriter(), self.path / f"shard-{len(self.shards):05d}.data"
         content = writer({"X": X, "y": y}, f"Shard {len(self.shards)}")
         with self._tells():
             container.write(path, content, writer.arrays)
@@ -105,7 +106,7 @@ def read_manifest(folder: Location) -> tuple[list[dict[str, Any]], Any]:
         )
     except (ValueError, TypeError, KeyError):
         raise ValueError(f"{str(path)!r} is not a list of shards that was written by this library.") from None
-    if version != VERSION or not is_known or not shards:
+    if version not in READS or not is_known or not shards:
         raise ValueError(
             f"The shards in {str(folder)!r} were written by another version of maxmargin, "
             f"{manifest.get('written by')}, in format {version}, and this one reads {VERSION}: write them again."

@@ -1,7 +1,8 @@
 """Values to what JSON can hold, with arrays beside, and back.
 
 None, bools, integers, finite floats, strings and lists stand for themselves. Everything else is an object of one
-entry, whose key says what it is: {"tuple": [...]}, {"array": 3}, {"object": [name, {...}]}.
+entry, whose key says what it is: {"tuple": [...]}, {"array": 3}, {"object": [name, {...}]}. Many tuples of strings, such
+as tokens, may be {"tuples": [their size, [all strings]]}, which is read far faster.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from itertools import chain
+from sys import intern
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -105,6 +108,17 @@ class Writer:
         return self._numbers[id(array)]
 
 
+class TokenWriter(Writer):
+    """A writer that puts the strings of lists of tuples, such as tokens, into one list."""
+
+    def __call__(self, value: object, where: str) -> Node:
+        if type(value) is list and {*map(type, value)} == {tuple}:
+            sizes, strings = {*map(len, value)}, [*chain.from_iterable(value)]
+            if len(sizes) == 1 and {*map(type, strings)} == {str}:
+                return {"tuples": [sizes.pop(), strings]}
+        return super().__call__(value, where)
+
+
 def check_hashes(items: list[Hashable]) -> list[Hashable]:
     """The items of a set, or keys of a dictionary; raises where so many have one hash that lookups take long."""
     if len(items) > MOST_ALIKE and max(Counter(map(hash, items)).values()) > MOST_ALIKE:
@@ -164,6 +178,12 @@ class Reader:
         k, offset, shape = inner
         return self.arrays[k].reshape(-1)[offset : offset + math.prod(shape)].reshape(shape)
 
+    def _tuples(self, inner: tuple[int, list[str]]) -> list[tuple[str, ...]]:
+        size, strings = inner
+        if type(size) is not int or size < 1 or len(strings) % size or {*map(type, strings)} != {str}:
+            raise Broken("its text holds tuples that are not of strings, or not of their size")
+        return [*zip(*[map(intern, strings)] * size, strict=True)]
+
     def _dict(self, inner: list[tuple[object, object]]) -> dict[Hashable, object]:
         keys = check_hashes([self(key) for key, _ in inner])
         return dict(zip(keys, (self(item) for _, item in inner), strict=True))
@@ -188,6 +208,7 @@ class Reader:
         "objects": _objects,
         "scalar": lambda self, inner: self.arrays[inner][0],
         "state": lambda self, inner: self._make(inner, STATES if self.keeps_state else None),
+        "tuples": _tuples,
         "type": lambda self, inner: TYPES[inner],
         "view": _view,
     }

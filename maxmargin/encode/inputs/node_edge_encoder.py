@@ -112,7 +112,7 @@ class NodeEdgeEncoder(LabellingEncoder[P]):
             raise ValueError("only_observed must be what it was before.")
         if self.node_pairs is None:
             return both
-        numbers = [np.union1d(*known) for known in zip(self._numbers_in(both), other._numbers_in(both), strict=True)]
+        numbers = [merge(*known) for known in zip(self._numbers_in(both), other._numbers_in(both), strict=True)]
         nodes, edges = (table.with_numbers(found) for table, found in zip(both.pair_tables, numbers, strict=True))
         return replace(both, node_pairs=nodes.pairs, edge_pairs=edges.pairs)
 
@@ -224,3 +224,9 @@ class NodeEdgeEncoder(LabellingEncoder[P]):
         start, labels = self.edge_pairs
         weights = w[self.node_pairs.labels.size :]
         return sp.csr_array((weights, labels, start), (self.n_all_edge_features, len(self.classes) ** 2))
+
+
+def merge(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """What is in one of two arrays that are sorted, for the most part; far faster than by `np.union1d`."""
+    both = np.sort(np.concatenate([a, b]), kind="stable")
+    return both[np.append(True, both[1:] != both[:-1])[: len(both)]]

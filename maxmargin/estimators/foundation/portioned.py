@@ -54,6 +54,7 @@ def prepare_shards(
             raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
         union, tally.has_weak = task.encoder, tally.has_weak or task.weak is not None
         sizes.append(len(part_sizes(task.problem)))
+        del task, shard  # which the next one need not find in memory
     ends = np.cumsum(sizes)
     weight = None if sample_weight is None else as_sample_weight(sample_weight, int(ends[-1]))
     home, kept, consistent = SpillFile(shards.folder), [], []
@@ -66,6 +67,7 @@ def prepare_shards(
         if tally.has_weak:
             consistent.append(home.put((consistent_of(task, k), task.sample_weight)))
         kept.append(home.put((task.problem, task.sample_weight)))
+        del task, shard
     assert union is not None
     portions = SpilledPortions(kept, sizes)
     layout = WeightLayout(layout_of(portions.like).n_weights)
