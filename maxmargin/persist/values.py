@@ -1,8 +1,8 @@
 """Values to what JSON can hold, with arrays beside, and back.
 
 None, bools, integers, finite floats, strings and lists stand for themselves. Everything else is an object of one
-entry, whose key says what it is: {"tuple": [...]}, {"array": 3}, {"object": [name, {...}]}. Many tuples of strings, such
-as tokens, may be {"tuples": [their size, [all strings]]}, which is read far faster.
+entry, whose key says what it is: {"tuple": [...]}, {"array": 3}, {"object": [name, {...}]}. A list of tuples of
+strings, such as tokens, may be {"tuples": [their size, [all strings]]}, which is read far faster.
 """
 
 from __future__ import annotations

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from maxmargin.data import shard_files
 from maxmargin.data.sharding import Shards
 from maxmargin.persist import container
+from maxmargin.persist.container import Broken
+from maxmargin.persist.values import Reader, Writer
 from maxmargin.text.corpus import Corpus
 from tests.sentences import column_text, tagged_sentences
 
@@ -122,3 +125,25 @@ def test_a_full_disk_is_told_and_nothing_is_left(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"Shards cannot be written to '.*': No space left on device\."):
         Shards.write(CHUNKS, tmp_path / "s")
     assert not [*tmp_path.iterdir()]
+
+
+TOKENS = [[("a", "b"), ("c", "d")], [("a",), ("b", "c")], [("a", 1)], [()], [["a"], ("a",)], [], [(("a",),)]]
+
+
+@pytest.mark.parametrize("sentence", TOKENS)
+def test_tokens_are_read_as_they_were_written(sentence, tmp_path):
+    shards = Shards.write([([sentence, ["e"]], [["x"], ["y"]])], tmp_path / "s")
+    assert [*shards[0].X] == [sentence, ["e"]]
+
+
+def test_shards_of_the_first_format_are_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(shard_files, "TokenWriter", Writer)
+    monkeypatch.setattr(shard_files, "VERSION", 1)
+    Shards.write([([sentence], [["x"]]) for sentence in TOKENS], tmp_path / "s")
+    assert [shard.X for shard in Shards(tmp_path / "s")] == [[sentence] for sentence in TOKENS]
+
+
+@pytest.mark.parametrize("inner", [[2, ["a"]], [0, []], [1, [["a"]]], ["1", ["a"]], [1, []]])
+def test_tuples_that_are_none(inner):
+    with pytest.raises(Broken, match="tuples that are not of strings, or not of their size"):
+        Reader([])({"tuples": inner})

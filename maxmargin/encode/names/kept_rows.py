@@ -35,7 +35,7 @@ _kept: ContextVar[tuple[KeptRows, Iterator[Spilled] | None] | None] = ContextVar
 @contextmanager
 def keeping_rows(kept: KeptRows | None, *, again: bool = False) -> Iterator[None]:
     """A context in which rows of a portion are kept or, when it is read again, taken from there."""
-    token = _kept.set(kept and (kept, iter(kept.rows) if again else None))
+    token = _kept.set(None if kept is None else (kept, iter(kept.rows) if again else None))
     try:
         yield
     finally:

@@ -116,7 +116,9 @@ class Portions(ABC):
     ) -> Iterable[T]:
         """Call ``function(objective, *args)`` where each portion is; the results, in the order of the portions.
 
-        They may be found as they are asked for, so that not all need be in memory: each is asked for once. Of what is `Kept` in the arguments, also inside of tuples, each is handed its own; those that the function
+        They may be found as they are asked for, so that not all need be in memory: each is asked for once.
+
+        Of what is `Kept` in the arguments, also inside of tuples, each is handed its own; those that the function
         fills in are to be named. Raises `BrokenOff` when the clock says so.
         """
 
