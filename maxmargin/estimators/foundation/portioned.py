@@ -14,6 +14,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.names.kept_rows import KeptRows, keeping_rows
 from maxmargin.estimators.foundation.fitting import Task, prepare
 from maxmargin.features.layout import WeightLayout, layout_of
+from maxmargin.garbage import give_back
 from maxmargin.persist.spilled import SpillFile
 from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
@@ -69,6 +70,8 @@ def prepare_shards(
         kept.append(home.put((task.problem, task.sample_weight)))
         del task, shard
     assert union is not None
+    del file, rows
+    give_back()
     portions = SpilledPortions(kept, sizes)
     layout = WeightLayout(layout_of(portions.like).n_weights)
     lower, upper = union.limits(model._named_bounds(union), layout.n_weights)

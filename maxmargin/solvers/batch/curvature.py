@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import DTypeLike
 
-from maxmargin.arrays.vectors import add_scaled, inner
+from maxmargin.arrays.vectors import DENORMAL, add_scaled, inner
 from maxmargin.persist.registry import register_state
 from maxmargin.runtime import loop
 
@@ -15,7 +14,8 @@ class Curvature:
     """The last steps s and changes y of the gradient, and the inverse Hessian that they suggest.
 
     It is a diagonal, which all steps have shaped, corrected along the last ones. The usual multiple of the identity
-    takes a sixth more iterations on text, where some features are far rarer than others.
+    takes a sixth more iterations on text, where some features are far rarer than others. Steps and changes are kept in
+    single precision: they shape directions, and searches find out how far these lead.
 
     Parameters
     ----------
@@ -23,18 +23,16 @@ class Curvature:
         How many to keep.
     n_weights
         Their size.
-    dtype
-        How precisely to keep them: as gradients are.
 
     References
     ----------
     Gilbert, Lemarechal (1989), Some numerical experiments with variable-storage quasi-Newton algorithms.
     """
 
-    def __init__(self, memory: int, n_weights: int, dtype: DTypeLike = np.float64) -> None:
+    def __init__(self, memory: int, n_weights: int) -> None:
         self.diagonal = np.ones(n_weights)  # of the Hessian
-        self.steps = np.zeros((memory, n_weights), dtype)
-        self.changes = np.zeros((memory, n_weights), dtype)
+        self.steps = np.zeros((memory, n_weights), np.float32)
+        self.changes = np.zeros((memory, n_weights), np.float32)
         self.products = np.zeros(memory)  # <s, y>
         self.size = 0  # how many are there
         self.newest = -1
@@ -49,17 +47,27 @@ class Curvature:
         product = float(np.dot(step, change))
         if product > 1e-12 * float(np.dot(step, step)) ** 0.5 * float(np.dot(change, change)) ** 0.5:
             self.newest = (self.newest + 1) % len(self.products)
-            self.steps[self.newest], self.changes[self.newest] = step, change
+            for kept, vector in ((self.steps, step), (self.changes, change)):
+                kept[self.newest] = vector
+                kept[self.newest][np.abs(kept[self.newest]) < DENORMAL] = 0
             self.products[self.newest] = product
             self.size = min(self.size + 1, len(self.products))
             self._shape_diagonal(step, change, product)
 
     def _shape_diagonal(self, step: np.ndarray, change: np.ndarray, product: float) -> None:
         """Scale the diagonal to the curvature along the step, then take the diagonal of its BFGS update."""
-        self.diagonal *= float(np.dot(change, change / self.diagonal)) / product
-        pull = self.diagonal * step
-        updated = self.diagonal + change**2 / product - pull**2 / float(np.dot(step, pull))
-        self.diagonal = np.maximum(updated, 1e-10 * self.diagonal)  # positive but for rounding
+        pull = change / self.diagonal
+        self.diagonal *= float(np.dot(change, pull)) / product
+        np.multiply(self.diagonal, step, out=pull)
+        along = float(np.dot(step, pull))
+        updated = np.square(change)
+        updated /= product
+        updated += self.diagonal
+        np.square(pull, out=pull)
+        pull /= along
+        updated -= pull
+        np.multiply(self.diagonal, 1e-10, out=pull)
+        np.maximum(updated, pull, out=self.diagonal)  # positive but for rounding
 
     def inverse_times(self, vector: np.ndarray) -> np.ndarray:
         """The two-loop recursion (Nocedal and Wright, Algorithm 7.4)."""

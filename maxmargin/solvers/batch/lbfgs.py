@@ -47,7 +47,7 @@ class LBFGS(Solver):
     ----------
     memory
         The number of past steps that shape the next one; by default 100, fewer with so many weights that they would
-        take more than 80 MB, but no fewer than 10; at most 15 with L1 regularization.
+        take more than 40 MB, but no fewer than 10; at most 15 with L1 regularization.
 
     References
     ----------
@@ -99,8 +99,8 @@ class LBFGS(Solver):
     def _begin(self, run: Run) -> State:
         if run.objective.l1 and run.objective.bounds.which.size:
             raise ValueError("LBFGS takes bounds of the weights or L1 regularization, not both.")
-        bound, memory = new_bound(run.objective), self._memory(run.objective)
-        return State(bound=bound, curvature=Curvature(memory, run.w.size, run.objective.runner.dtype), point=None)
+        bound = new_bound(run.objective)
+        return State(bound=bound, curvature=Curvature(self._memory(run.objective), run.w.size), point=None)
 
     def _move(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
         """The next point, of which the curvature takes note; None if none is low enough."""

@@ -67,9 +67,13 @@ class PartedObjective(Objective):
 
     def _average(self, values: Iterable[Average]) -> Average:
         """The average over all examples, of those of portions."""
-        total: Any = 0.0
+        total: Any = None
         for share, value in zip(self.portions.sizes / self.n, values, strict=True):
-            total += share * value
+            value *= share  # in place, where it is as long as the weights
+            if total is None:
+                total = value
+            else:
+                total += value
         return total
 
     def sum_losses(self, w: np.ndarray, **asked: Unpack[PassOptions]) -> LossSums:
