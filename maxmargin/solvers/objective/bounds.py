@@ -41,6 +41,8 @@ def make_bounds(lower: ArrayLike | None, upper: ArrayLike | None, weights: np.nd
     >>> make_bounds([0.0, -float("inf")], None, np.zeros(2)).which
     array([0])
     """
+    if lower is None and upper is None:
+        return Bounds(np.zeros(0, np.intp), np.zeros(0), np.zeros(0), np.zeros(0))
     low = _as_bound("lower", lower, -np.inf, weights.size)
     high = _as_bound("upper", upper, np.inf, weights.size)
     if (low > high).any():
