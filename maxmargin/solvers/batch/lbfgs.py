@@ -116,6 +116,7 @@ class LBFGS(Solver):
         if moved is None and curvature.size:  # of no use here: begin again, from the steepest descent
             curvature.forget()
             moved = self._search(run, point, downhill, downhill.copy(), curvature)
+        del downhill, direction  # as large as the weights
         if moved is not None:
             step, change = moved.w - point.w, moved.gradient - point.gradient
             change[bounds.which[step[bounds.which] == 0]] = 0  # what holds among the weights that move
@@ -172,7 +173,7 @@ class _Point:
     def certificate(self, run: Run, bound: LowerBound | ElasticBound) -> Certificate:
         dual = bound.add(self.evaluation.cost + self.evaluation.entropy, self.evaluation.gradient)
         self.evaluation = self.evaluation._replace(gradient=np.zeros(0))  # as large as the weights
-        return Certificate(self.w.astype(run.w.dtype), self.value, dual)
+        return Certificate(self.w.astype(run.w.dtype, copy=False), self.value, dual)
 
     def steepest(self, l1: float) -> np.ndarray:
         """The pseudo-gradient: the subgradient of P of the smallest norm."""
