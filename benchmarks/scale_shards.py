@@ -73,7 +73,7 @@ def train(folder: str, n_shards: int | None, in_memory: bool) -> dict[str, Any]:
         "trained on": f"{len(shards)} {'in memory' if in_memory else 'from shards'}",
         "tokens": n_tokens,
         "weights": n_weights,
-        "MB of past steps": 16e-6 * n_weights * min(PASSES, max(10, NUMBERS_KEPT // (2 * n_weights))),
+        "MB of past steps": 8e-6 * n_weights * min(PASSES, max(10, NUMBERS_KEPT // (2 * n_weights))),
         "MB": peak_megabytes() - before,
         "CPU s": seconds,
         "us per token and pass": 1e6 * seconds / n_tokens / tagger.trace_.last("passes"),
