@@ -4,6 +4,7 @@ through each part, marginals, samples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,7 +130,9 @@ def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None
     return outputs, reached
 
 
-def best_k_outputs(problem: AnyProblem, w: np.ndarray, k: int, n_jobs: int | None = None) -> list[tuple[Any, Any]]:
+def best_k_outputs(
+    problem: AnyProblem, w: np.ndarray, k: int, n_jobs: int | None = None
+) -> list[tuple[np.ndarray, np.ndarray]]:
     """For every example the K best outputs, as rows, and their scores: fewer where there are fewer outputs."""
     outputs, values, counts = best_k_tables(problem, w, k, n_jobs)
     rows = [block.reshape(k, -1) for block in np.split(outputs.values, outputs.starts[1:])[:-1]]
@@ -199,7 +202,7 @@ def known_marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = Non
 
 
 def samples(
-    problem: AnyProblem, w: np.ndarray, n_samples: int, rng: Any, n_jobs: int | None = None
+    problem: AnyProblem, w: np.ndarray, n_samples: int, rng: np.random.Generator, n_jobs: int | None = None
 ) -> list[np.ndarray]:
     """For every example outputs drawn from p(y) ~ exp(score(y)), as rows."""
     runner = Runner(problem, n_jobs)
@@ -239,7 +242,7 @@ def costs_of(problem: AnyProblem, outputs: Blocks, n_jobs: int | None = None) ->
     return values
 
 
-def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
+def run(runner: Runner, function: Callable[..., int], w: np.ndarray, *args: object) -> None:
     """Call a loop on all examples; raises if weights are not as many as they have, or scores are too large."""
     if np.shape(w) != (runner.n_weights,):
         raise ValueError(f"w must hold {runner.n_weights} weights, but has the shape {np.shape(w)}.")
@@ -250,7 +253,7 @@ def run(runner: Runner, function: Any, w: np.ndarray, *args: Any) -> None:
         raise BeyondReach(too_large[0])
 
 
-def _where_there_are_outputs(function: Any, is_filled: np.ndarray) -> Any:
+def _where_there_are_outputs(function: Callable[..., int], is_filled: np.ndarray) -> Callable[..., int]:
     """A loop that leaves out examples whose outputs are empty: there is but one, and its score is zero."""
 
     def run_on_filled(problem: AnyProblem, *args: Any) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Status(enum.Enum):
     SURROGATE = "a surrogate of the objective was minimised, whose optimum has a duality gap above tol"
     ELSEWHERE = "the weights are from a file of another program, and nothing is proven of them"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Status], tuple[str]]:
         """By its value, as other ways to write objects than pickle ask for it."""
         return Status, (self.value,)
 

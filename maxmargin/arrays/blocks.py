@@ -36,7 +36,7 @@ def new_blocks(sizes: np.ndarray, dtype: DTypeLike) -> Blocks:
     return Blocks(np.zeros(starts[-1], dtype), starts)
 
 
-def as_blocks(arrays: Blocks | Sequence[Any], dtype: DTypeLike) -> Blocks:
+def as_blocks(arrays: Blocks | np.ndarray | Sequence[np.ndarray], dtype: DTypeLike) -> Blocks:
     """Blocks of the given arrays, or of the rows of a matrix, one after the other."""
     if isinstance(arrays, Blocks):
         return Blocks(np.ascontiguousarray(arrays.values, dtype), np.ascontiguousarray(arrays.starts, np.int64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ _HIGH_64, _LOW_64 = 0.693145751953125, 1.42860682030941723212e-6
 
 @intrinsic
 def _float32_of_bits(typing_context, bits):
-    def generate(context: object, builder: ir.IRBuilder, signature: object, args: Any) -> Any:
+    def generate(context: object, builder: ir.IRBuilder, signature: object, args: Sequence[ir.Value]) -> ir.Value:
         return builder.bitcast(args[0], ir.FloatType())
 
     return types.float32(types.int32), generate
@@ -27,7 +28,7 @@ def _float32_of_bits(typing_context, bits):
 
 @intrinsic
 def _float64_of_bits(typing_context, bits):
-    def generate(context: object, builder: ir.IRBuilder, signature: object, args: Any) -> Any:
+    def generate(context: object, builder: ir.IRBuilder, signature: object, args: Sequence[ir.Value]) -> ir.Value:
         return builder.bitcast(args[0], ir.DoubleType())
 
     return types.float64(types.int64), generate

@@ -12,7 +12,8 @@ vectors that overlap: see `copy_row`.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -23,6 +24,13 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import lower_builtin, register_model
 
 from maxmargin.runtime.dispatch import helper
+
+if TYPE_CHECKING:
+    from numba.core.base import BaseContext
+    from numba.core.datamodel.manager import DataModelManager
+    from numba.core.typing.templates import Signature
+
+    from maxmargin.runtime.numba_private import Lowering
 
 Index = int | np.signedinteger
 LANES = 8
@@ -138,11 +146,11 @@ class Vector(types.Type):
 
 @register_model(Vector)
 class _VectorModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: Any) -> None:
+    def __init__(self, manager: DataModelManager, kind: Vector) -> None:
         super().__init__(manager, kind, ir.VectorType(_scalar(kind.dtype), LANES))
 
 
-def _scalar(dtype: types.Type) -> Any:
+def _scalar(dtype: types.Type) -> ir.Type:
     return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
 
 
@@ -150,7 +158,7 @@ def _bits(dtype: types.Type) -> int:
     return 32 if dtype == types.float32 else 64
 
 
-def _pointer(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+def _pointer(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> ir.Value:
     """The address of an entry of a table."""
     table = context.make_array(sig.args[0])(context, builder, args[0])
     t, c = (context.cast(builder, args[k], sig.args[k], types.intp) for k in (1, 2))
@@ -171,17 +179,17 @@ def lowers(function: object, result: Any) -> Any:
     return lower_builtin(function, types.VarArg(types.Any))
 
 
-def _vector_of(*kinds: object) -> Any:
+def _vector_of(*kinds: types.Type) -> Vector:
     return next(kind for kind in reversed(kinds) if isinstance(kind, Vector))
 
 
-def _splat(builder: ir.IRBuilder, number: object, kind: object) -> Any:
+def _splat(builder: ir.IRBuilder, number: ir.Value, kind: ir.Type) -> ir.Value:
     undefined, first = ir.Constant(kind, ir.Undefined), ir.IntType(32)(0)
     places = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
     return builder.shuffle_vector(builder.insert_element(undefined, number, first), undefined, places)
 
 
-def _vectors(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[Any]:
+def _vectors(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> list[ir.Value]:
     """The arguments, with numbers as vectors."""
     kind = _vector_of(*sig.args)
     number, vector = context.get_value_type(kind.dtype), context.get_value_type(kind)
@@ -194,7 +202,9 @@ def _vectors(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> list[A
     return found
 
 
-def _call(builder: ir.IRBuilder, name: str, result: object, args: list[Any], flags: tuple[str, ...] = ()) -> Any:
+def _call(
+    builder: ir.IRBuilder, name: str, result: ir.Type, args: list[ir.Value], flags: tuple[str, ...] = ()
+) -> ir.Value:
     """A call of LLVM's function of that name on vectors."""
     bits = 32 if args[-1].type.element == ir.FloatType() else 64
     kind = ir.FunctionType(result, [arg.type for arg in args])
@@ -315,7 +325,7 @@ def _exp(context, builder, sig, args):
     vector, bits = args[0].type, _bits(sig.return_type.dtype)
     how, whole = _EXP[bits], ir.VectorType(ir.IntType(bits), LANES)
 
-    def constant(value: object, kind: object = vector) -> Any:
+    def constant(value: object, kind: ir.Type = vector) -> ir.Value:
         return ir.Constant(kind, [value] * LANES)
 
     is_zero = builder.fcmp_ordered("<", args[0], constant(how.limit))

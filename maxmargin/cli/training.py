@@ -304,13 +304,13 @@ def tell_of_lists(tagger: Tagger, say: Callable[[str], None]) -> None:
         )
 
 
-def figures(tagger: Tagger, target: Path) -> dict[str, Any]:
+def figures(tagger: Tagger, target: Path) -> dict[str, object]:
     """What there is to know of a trained tagger."""
     found = figures_of_fit(tagger.model_, target)
     return {**found, "scheme": tagger.scheme_, "tags": tagger.classes_.tolist()}
 
 
-def figures_of_fit(model: TaggingModel | DependencyModel, target: Path) -> dict[str, Any]:
+def figures_of_fit(model: TaggingModel | DependencyModel, target: Path) -> dict[str, object]:
     """What there is to know of a fit, and of the file that the model is in."""
     return {
         "model": str(target),

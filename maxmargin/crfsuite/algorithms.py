@@ -51,7 +51,7 @@ def flattens(period: int, delta: float) -> Callable[[Trace], bool]:
     return has_flattened
 
 
-def select_edges(edge_features: Iterable[Any] | None, n: int, which: list[int]) -> dict[str, Any]:
+def select_edges(edge_features: Iterable[object] | None, n: int, which: list[int]) -> dict[str, Any]:
     """Features of the transitions of some of n sequences, as models take them; none where there are none."""
     if edge_features is None:
         return {}

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING
 
 from maxmargin.wording import quote
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def read_chunks(source: object, x: str | Sequence[str], y: str | None, size: int) -> Iterator[tuple[Any, Any]]:
+
+def read_chunks(
+    source: object, x: str | Sequence[str], y: str | None, size: int
+) -> Iterator[tuple[list[object], list[object] | None]]:
     """Pairs (X, y) of `size` rows at most, one example each."""
     columns = [x] if isinstance(x, str) else [*x]
     wanted = columns if y is None else [*columns, y]
@@ -24,7 +29,7 @@ def read_chunks(source: object, x: str | Sequence[str], y: str | None, size: int
             yield X, None if y is None else batch.column(y).to_pylist()
 
 
-def _batches(source: object, columns: list[str], size: int) -> Iterator[Any]:
+def _batches(source: object, columns: list[str], size: int) -> Iterator[pa.RecordBatch]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -32,7 +32,7 @@ def _make_rows(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape:
     return rows
 
 
-def _take_apart(rows: Any) -> dict[str, object]:
+def _take_apart(rows: sp.csr_array) -> dict[str, object]:
     rows = rows.tocsr()
     return {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr, "shape": tuple(map(int, rows.shape))}
 

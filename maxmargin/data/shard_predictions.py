@@ -26,7 +26,7 @@ def predict_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
     """A prediction that is made of one shard after the other, where X is `Shards`."""
 
     @wraps(method)
-    def predict(self: Any, X: object, *args: Any, **data: Any) -> Any:
+    def predict(self: object, X: object, *args: object, **data: object) -> Any:
         if not isinstance(X, Shards):
             return method(self, X, *args, **data)
         for name, value in data.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ SHORTEST, LONGEST = 4, 8
 NOISE = 0.25  # standard deviation; a linear SVM then misreads an eighth of the digits
 
 
-def digit_words(n_train: int = 200, n_test: int = 200, random_state: Any = 0) -> Dataset:
+def digit_words(n_train: int = 200, n_test: int = 200, random_state: int | np.random.Generator = 0) -> Dataset:
     """Make words of four to eight handwritten digits that follow a simple grammar.
 
     A word starts with any digit; each further digit is the one before plus 1, 3 or 6 (modulo 10), with chances 0.5,

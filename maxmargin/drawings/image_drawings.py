@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,10 @@ from maxmargin import inference
 from maxmargin.display.markup import Markup, join, table, tag
 from maxmargin.display.pictures import LARGEST, as_link, as_pixels
 from maxmargin.drawings.label_drawings import as_labels, confusions_of, draw_labels, tell_confusions
-from maxmargin.drawings.outcomes import Drawing, Outcome
+from maxmargin.drawings.outcomes import Drawing, Model, Outcome
 from maxmargin.metrics.overlap import iou
+from maxmargin.problem import AnyProblem
+from maxmargin.structures.boxes.box_problem import BoxProblem
 from maxmargin.vision.detections import find_detections
 
 GOLDEN = 0.618034  # of the circle of hues from one label to the next
@@ -34,7 +35,7 @@ def palette(n: int) -> np.ndarray:
 # --- masks ------------------------------------------------------------------------------------------------------------
 
 
-def ask_proofs(model: Any, problem: Any) -> list[inference.Prediction]:
+def ask_proofs(model: Model, problem: AnyProblem) -> list[inference.Prediction]:
     """What is proven of the labels of each graph."""
     return inference.certified_outputs(problem, model._w, model.n_jobs)
 
@@ -135,7 +136,7 @@ def tell_masks(examples: Sequence[Outcome]) -> list[Markup]:
 # --- boxes ------------------------------------------------------------------------------------------------------------
 
 
-def ask_detections(model: Any, problem: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+def ask_detections(model: Model, problem: BoxProblem) -> list[tuple[np.ndarray, np.ndarray]]:
     """Several boxes of each image, with their scores: as `BoxSVM.detect` finds them."""
     return find_detections(problem, model._w, MOST_BOXES, 0.0, 0.0, model.n_jobs)
 

@@ -11,7 +11,17 @@ import numpy as np
 from maxmargin.display.figures import Curve, draw_curves
 from maxmargin.display.markup import Markup, table, tag
 from maxmargin.drawings.arc_drawings import Arc, Column, draw_diagram
-from maxmargin.drawings.outcomes import LONGEST, Drawing, Outcome, colour_of, lead_to, shorten, show_input, words_of
+from maxmargin.drawings.outcomes import (
+    LONGEST,
+    Drawing,
+    Model,
+    Outcome,
+    colour_of,
+    lead_to,
+    shorten,
+    show_input,
+    words_of,
+)
 from maxmargin.metrics.calibration import reliability
 from maxmargin.metrics.labels import confusion
 from maxmargin.problem import exp_oracle
@@ -22,7 +32,7 @@ N_CONFUSIONS = 30  # in that list
 N_SHADES = 5
 
 
-def ask_marginals(model: Any, problem: Any) -> Sequence[Any]:
+def ask_marginals(model: Model, problem: Any) -> Sequence[Any]:
     """The probabilities of labels of each example, of a model that was trained for them: a CRF."""
     if hasattr(model, "log_likelihood") and supports(exp_oracle, problem):
         return model._predict_marginals(problem)
@@ -102,7 +112,9 @@ def tell_labels(examples: Sequence[Outcome]) -> list[Markup]:
     return [*tell_confusions(examples), *draw_calibration(true, marginals, classes)]
 
 
-def draw_calibration(y: Sequence[Sequence[Any]], marginals: Sequence[np.ndarray], classes: list[Any]) -> list[Markup]:
+def draw_calibration(
+    y: Sequence[Sequence[object]], marginals: Sequence[np.ndarray], classes: list[Any]
+) -> list[Markup]:
     """The share of right labels by their probability, of examples with known labels; nothing, if there are none."""
     rows = [
         (labels, p) for labels, p in zip(y, marginals, strict=True) if len(labels) and {*classes}.issuperset(labels)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.display.markup import Markup, tag
-from maxmargin.drawings.outcomes import Drawing, Outcome, shorten, tell_counts
+from maxmargin.drawings.outcomes import Drawing, Model, Outcome, shorten, tell_counts
 from maxmargin.problem import true_outputs
+from maxmargin.structures.monotone.alignment_problem import AlignmentProblem
 
 CELL, GAP, APART, PER_LETTER = 18, 12, 70, 7.5  # pixels
 MOST = 60  # nodes of a side that are drawn
@@ -32,7 +33,7 @@ class KnownLinks(NamedTuple):
     sides: tuple[int, int]
 
 
-def ask_alignments(model: Any, problem: Any) -> list[KnownLinks]:
+def ask_alignments(model: Model, problem: AlignmentProblem) -> list[KnownLinks]:
     """The true alignment of each example as it would be predicted."""
     found = model._encoder.decode_all(problem, true_outputs(problem))
     return [KnownLinks(links, tuple(sides)) for links, sides in zip(found, problem.sides.tolist(), strict=True)]

@@ -6,15 +6,26 @@ Each estimator has a `Drawing`; a new structure needs one function that draws an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from maxmargin.display.markup import Markup, escape, join, table, tag
 from maxmargin.display.pictures import as_picture
+from maxmargin.problem import AnyProblem
 
 LONGEST = 200  # positions, nodes or characters of an example that are drawn
 N_COLOURS = 8  # of labels, in the style sheet
+
+
+class Model(Protocol):
+    """A fitted model, as a drawing asks it."""
+
+    _encoder: Any
+    _w: np.ndarray
+    n_jobs: int | None
+
+    def _predict_marginals(self, problem: AnyProblem, /) -> Any: ...
 
 
 class Outcome(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +11,16 @@ import numpy as np
 from maxmargin.display.markup import Markup, tag
 from maxmargin.drawings.label_drawings import ABOVE, LABELS, as_labels
 from maxmargin.drawings.outcomes import LONGEST, Drawing, Outcome, colour_of, shorten, tell_counts, words_of
+from maxmargin.structures.segments.segment_parts import SegmentProblem
+from maxmargin.structures.spans.span_parts import SpanProblem
 
 LINE, LEVEL, PER_LETTER, SMALLER, GAP, TICK, EDGE = 16, 20, 7.5, 6.5, 12, 4, 8  # pixels
 MOST_LETTERS = 16  # of a label
 
-Span = tuple[int, int, Any]
+Span = tuple[int, int, object]
 
 
-def as_spans(output: Any) -> set[Span]:
+def as_spans(output: Iterable[Span]) -> set[Span]:
     """Where spans start and end, and their labels."""
     return {(int(start), int(end), label) for start, end, label in output}
 
@@ -39,7 +41,7 @@ def find_levels(spans: Sequence[Span]) -> dict[Span, int]:
     return levels
 
 
-def ask_lengths(model: Any, problem: Any) -> list[int]:
+def ask_lengths(model: object, problem: SpanProblem | SegmentProblem) -> list[int]:
     """How many words each sentence has, or rows each sequence."""
     return np.diff(problem.starts).tolist()
 
@@ -110,7 +112,7 @@ def faults_of(example: Outcome) -> set[str]:
     return {f"{name} {fault}" for label, fault in wrong for name in ("all", shorten(label, 40))}
 
 
-def labels_of(output: Any) -> list[Any]:
+def labels_of(output: Iterable[Span]) -> list[object]:
     """The labels of spans."""
     return [label for _, _, label in output]
 

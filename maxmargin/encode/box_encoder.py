@@ -121,9 +121,9 @@ def is_none(boxes: np.ndarray) -> np.ndarray:
     return (boxes == 0).all(axis=1)
 
 
-def stack_cells(X: Any, n_features: int | None = None, are_words: bool | None = None) -> tuple[Rows, np.ndarray]:
+def stack_cells(X: object, n_features: int | None = None, are_words: bool | None = None) -> tuple[Rows, np.ndarray]:
     """Check images, all of features or all of words, and stack their cells; with the shapes of the grids."""
-    check_examples(X, "images", "image")
+    X = check_examples(X, "images", "image")
     kind = "an (H, W, F) array of numbers or an (H, W) map of visual words, integers"
     grids = [check_array(x, f"X[{i}]", kind, (None, None, None), (None, None)) for i, x in enumerate(X)]
     expected = grids[0].ndim == 2 if are_words is None else are_words
@@ -172,9 +172,9 @@ def check_min_size(min_size: Any, shapes: np.ndarray) -> np.ndarray:
     return smallest
 
 
-def check_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
+def check_boxes(y: object, shapes: np.ndarray, smallest: np.ndarray) -> np.ndarray:
     """Check one box per image, or None, and stack them; zeros for none."""
-    check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image")
+    y = check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image")
     boxes = np.zeros((len(y), 4), np.int32)
     for i, (box, shape) in enumerate(zip(y, shapes, strict=True)):
         if box is not None:
@@ -207,9 +207,9 @@ def whole_images(shapes: np.ndarray, has_none: bool) -> BoxLimits:
     return BoxLimits(sides, np.full(len(shapes), has_none))
 
 
-def read_boxes(y: Any, shapes: np.ndarray, smallest: np.ndarray, name: str = "y") -> BoxSupervision:
+def read_boxes(y: object, shapes: np.ndarray, smallest: np.ndarray, name: str = "y") -> BoxSupervision:
     """Check what is known of the box of each image: the box, None for none, a word or a `KnownBox`."""
-    check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image", name)
+    y = check_truths(y, len(shapes), "one box (top, left, bottom, right) per image", "image", name)
     known = whole_images(shapes, has_none=True)
     boxes, is_exact = np.zeros((len(shapes), 4), np.int32), np.zeros(len(shapes), bool)
     for i, (box, shape) in enumerate(zip(y, shapes, strict=True)):

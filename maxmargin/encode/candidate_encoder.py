@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -22,6 +21,7 @@ from maxmargin.supervision.exclusions import first_left, nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.wording import quote
 
+WHAT = "the index of the true candidate of each example"
 ONE_COLUMN = np.zeros(1, np.int64)  # where the only one is
 
 
@@ -116,17 +116,17 @@ class CandidateEncoder(RowEncoder[CandidateProblem]):
         return outputs.values
 
 
-def true_candidates(y: Any, rows: Rows) -> np.ndarray:
+def true_candidates(y: object, rows: Rows) -> np.ndarray:
     """Check the indices of the true candidates."""
-    check_truths(y, len(rows.lengths), "the index of the true candidate of each example", "candidate set")
+    y = check_truths(y, len(rows.lengths), WHAT, "candidate set")
     for i, (index, size) in enumerate(zip(y, rows.lengths, strict=True)):
         check_candidate(index, size, i, "y")
     return np.asarray(y, np.int32)
 
 
-def excluded_candidates(known: Any, starts: np.ndarray, name: str) -> Blocks:
+def excluded_candidates(known: object, starts: np.ndarray, name: str) -> Blocks:
     """Flags of candidates that do not agree with what is known: the index of one, a set of them, or None."""
-    check_truths(known, len(starts) - 1, "the index of the true candidate of each example", "candidate set", name)
+    known = check_truths(known, len(starts) - 1, WHAT, "candidate set", name)
     excluded = np.ones(starts[-1], bool)
     for i, (indices, first, stop) in enumerate(zip(known, starts[:-1], starts[1:], strict=True)):
         if indices is None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -40,6 +40,9 @@ from maxmargin.supervision.label_supervision import LabelSupervision
 from maxmargin.supervision.shares import expect_share
 from maxmargin.supervision.weak import Learned
 from maxmargin.wording import quote
+
+if TYPE_CHECKING:
+    from maxmargin.encode.inputs.lone import LoneSequence
 
 BIASES = ("bias", "first", "last")  # features of every row, of the first and of the last row of a sequence
 
@@ -88,7 +91,7 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         n_hashed: int | None = None,
         lengths: object = None,
         position_weight: object = None,
-        label_share: Any = None,
+        label_share: Mapping[object, float] | None = None,
         transition_cost: object = None,
         edge_features: object = None,
         former: ChainEncoder | None = None,
@@ -167,7 +170,7 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         return replace(both, penalty=penalty, end_penalty=ends)
 
     @cached_property
-    def lone_sequences(self) -> list[Any]:
+    def lone_sequences(self) -> list[LoneSequence]:
         """Those of `maxmargin.encode.inputs.lone` that are not in use."""
         return []
 

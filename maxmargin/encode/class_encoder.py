@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
@@ -42,7 +43,7 @@ class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
     @classmethod
     def learn(
         cls,
-        X: Any,
+        X: np.ndarray | sp.csr_array,
         y: np.ndarray,
         *,
         dtype: DTypeLike,
@@ -80,12 +81,12 @@ class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
         features, labels = np.arange(self.pair_table.n_features), find_labels(other.classes, self.classes)
         return move_weights(w, other.pair_table.numbers_in(self.pair_table, features, labels), self.pair_table)
 
-    def problem(self, X: Any, y: Any = None) -> MulticlassProblem:
+    def problem(self, X: np.ndarray | sp.csr_array, y: object = None) -> MulticlassProblem:
         n = np.shape(X)[0]
         rows = stack_rows(X, np.ones(n, np.int64), self.n_features_in)
         labels = np.full(n, NO_LABEL)
         if y is not None:
-            check_truths(y, n, "one class per example", "example")
+            y = check_truths(y, n, "one class per example", "example")
             if are_partial(y):
                 raise ValueError("y must hold one class of each example to compare predictions with, but says less.")
             labels = find_labels(np.asarray(y), self.classes)
@@ -94,8 +95,8 @@ class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
     def is_partial(self, y: object) -> bool:
         return are_partial(y)
 
-    def exclusions(self, problem: MulticlassProblem, known: Any, name: str) -> Blocks:
-        check_truths(known, len(problem.squared_norms), "what is known of each example", "example", name)
+    def exclusions(self, problem: MulticlassProblem, known: object, name: str) -> Blocks:
+        known = check_truths(known, len(problem.squared_norms), "what is known of each example", "example", name)
         return super().exclusions(problem, [[entry] for entry in known], name)
 
     def mean_parts(self, problem: MulticlassProblem, means: np.ndarray) -> Blocks:

@@ -60,18 +60,18 @@ class CustomEncoder(OwnEncoder[CustomProblem]):
     def problem(self, X: Any, y: Any = None) -> CustomProblem:
         problem = CustomProblem(self.model, X, None, self.n_features)
         if y is not None:
-            check_truths(y, len(problem.X), "one output per example", "example")
+            y = check_truths(y, len(problem.X), "one output per example", "example")
             problem.Y = [*y]
         return problem
 
-    def exclusions(self, problem: CustomProblem, known: Any, name: str) -> list[Any]:
-        check_truths(known, len(problem.X), "what is known of each example", "example", name)
+    def exclusions(self, problem: CustomProblem, known: object, name: str) -> list[object]:
+        known = check_truths(known, len(problem.X), "what is known of each example", "example", name)
         for i, what in enumerate(known):
             if what is not None:
                 problem.complete(i, what, name)
         return [*known]
 
-    def decode(self, problem: CustomProblem, i: int, rows: np.ndarray) -> list[Any]:
+    def decode(self, problem: CustomProblem, i: int, rows: np.ndarray) -> list[object]:
         return [problem.output(i, row) for row in rows]
 
     def judge(self, problem: CustomProblem, outputs: Blocks) -> Merits:
@@ -121,9 +121,9 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         encoder = cls(make_problem=make_problem, decode_row=decode, size=generics.new_weights(problem).size)
         return Learned(encoder, problem, weak)
 
-    def exclusions(self, problem: AnyProblem, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: AnyProblem, known: object, name: str) -> Blocks:
         sizes = generics.part_sizes(problem)
-        check_truths(known, len(sizes), "flags of the parts that an output may have", "example", name)
+        known = check_truths(known, len(sizes), "flags of the parts that an output may have", "example", name)
         flags = [np.zeros(0, bool) if what is None else np.asarray(what) for what in known]
         for i, (what, size) in enumerate(zip(flags, sizes, strict=True)):
             if what.ndim != 1 or what.dtype != bool or what.size > size:
@@ -132,7 +132,7 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         inference.possible_outputs(generics.restrict(problem, excluded), name)
         return excluded
 
-    def problem(self, X: object, y: object = None) -> Any:
+    def problem(self, X: object, y: object = None) -> AnyProblem:
         return _read(self.make_problem(X) if y is None else self.make_problem(X, y))[0]
 
     def decode(self, problem: AnyProblem, i: int, rows: np.ndarray) -> Any:
@@ -142,7 +142,7 @@ class ProblemEncoder(OwnEncoder[AnyProblem]):
         return Merits(-inference.costs_of(problem, outputs), best=0.0)
 
 
-def _read(made: Any) -> tuple[Any, Weak | None]:
+def _read(made: object) -> tuple[AnyProblem, Weak | None]:
     """What `make_problem` returned: a problem, which must have all functions that solvers call, and what is known."""
     problem, *others = made if type(made) is tuple else (made,)  # problems may be named tuples
     missing = [function.__name__ for function in NEEDED if not supports(function, problem)]

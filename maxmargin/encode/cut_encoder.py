@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder, by_row
@@ -18,6 +18,7 @@ from maxmargin.encode.inputs.rows import append_constant, row_features
 from maxmargin.encode.partial.annotations import price_annotations
 from maxmargin.encode.partial.cost_tables import check_one_cost, read_node_costs
 from maxmargin.encode.partial.image_labels import agree_with_images, learn_covered, learn_image_labels
+from maxmargin.losses import BaseLoss
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
@@ -51,11 +52,11 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         X: object,
         y: object,
         *,
-        dtype: Any,
+        dtype: DTypeLike,
         fit_intercept: bool,
         cost: object,
         class_weight: object,
-        loss: object = None,
+        loss: BaseLoss | None = None,
         node_weight: object = None,
         node_cost: object = None,
         former: GraphCutEncoder | None = None,
@@ -143,9 +144,9 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         return super().judge(problem, outputs)._replace(weights=problem.supervision.weight.astype(np.float64))
 
 
-def stack_graphs(X: Any, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
+def stack_graphs(X: object, n_features: int | None = None, n_edge_features: int | None = None) -> Graphs:
     """Check graphs, pairs (nodes, edges) or triples (nodes, edges, edge features), and stack them."""
-    check_examples(X, "graphs", "graph")
+    X = check_examples(X, "graphs", "graph")
     for i, graph in enumerate(X):
         if not isinstance(graph, (tuple, list)) or len(graph) not in (2, 3):
             raise TypeError(f"X[{i}] must be a pair (nodes, edges) or a triple (nodes, edges, edge features).")

@@ -31,6 +31,7 @@ from maxmargin.encode.partial.node_states import (
     pairs_of_states,
     supervise_states,
 )
+from maxmargin.losses import BaseLoss
 from maxmargin.problem import AnyProblem
 from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
@@ -98,7 +99,7 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         interaction: str,
         cost: str | None = None,
         class_weight: str | Mapping[object, float] | None = None,
-        loss: object = None,
+        loss: BaseLoss | None = None,
         node_weight: Sequence[ArrayLike] | None = None,
         node_cost: object = None,
         edge_cost: object = None,

@@ -224,19 +224,19 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         return Merits(1.0 - costs.mean(axis=1))
 
 
-def stack_images(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
+def stack_images(X: object, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
     """Check images and stack their cells, row by row; with the shapes of the grids."""
-    check_examples(X, "(H, W, F) arrays", "image")
+    X = check_examples(X, "(H, W, F) arrays", "image")
     grids = [check_array(x, f"X[{i}]", "an (H, W, F) array of numbers", (None,) * 3) for i, x in enumerate(X)]
     return stack_grids(grids, n_features), np.array([grid.shape[:2] for grid in grids], np.int64)
 
 
-def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None, name: str = "y") -> np.ndarray:
+def stack_poses(y: object, shapes: np.ndarray, n_joints: int | None = None, name: str = "y") -> np.ndarray:
     """Check poses, (J, 2) arrays of the x and y of each joint, and round them to cells: (n, J, 2) integers.
 
     Joints that are None, or NaN, are unknown, and so are all joints of poses that are None.
     """
-    check_truths(y, len(shapes), "one (J, 2) array of positions per image", "image", name)
+    y = check_truths(y, len(shapes), "one (J, 2) array of positions per image", "image", name)
     given = [i for i, pose in enumerate(y) if pose is not None]
     if n_joints is None and not given:
         raise ValueError(f"{name} must hold the pose of at least one image, but all of it is None.")
@@ -263,7 +263,7 @@ def stack_poses(y: Any, shapes: np.ndarray, n_joints: int | None = None, name: s
     return cells
 
 
-def _with_gaps(pose: object) -> Any:
+def _with_gaps(pose: object) -> object:
     """A pose with NaN in place of joints that are None."""
     if isinstance(pose, (list, tuple)) and any(place is None for place in pose):
         return [(np.nan, np.nan) if place is None else place for place in pose]

@@ -246,10 +246,10 @@ def occurring_labels(known: Annotations, trees: Graphs) -> tuple[np.ndarray, np.
     return known.allowed, pairs.reshape(len(pairs), -1)
 
 
-def check_trees(X: Any) -> list[Tree]:
+def check_trees(X: object) -> list[Tree]:
     """Check that examples are trees, or tuples of the same two to four entries."""
     X = [*X] if isinstance(X, Iterator) else X
-    check_examples(X, "trees", "tree")
+    X = check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
             raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")

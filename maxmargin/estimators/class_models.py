@@ -75,13 +75,13 @@ class MulticlassSVM(MaxMargin, RowClassifier):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _learn(self, X: Any, y: Any, **data: Any) -> Learned:
+    def _learn(self, X: object, y: object, **data: Any) -> Learned:
         if not are_partial(y):
             return super()._learn(X, y, **data)
         model = copy(self)  # a failed fit changes nothing
-        X = model._check_rows(X)
-        check_truths(y, X.shape[0], "one class per example", "example")
-        return StructuredModel._learn(self, X, y, feature_names=vars(model).get("feature_names_in_"), **data)
+        rows = model._check_rows(X)
+        check_truths(y, rows.shape[0], "one class per example", "example")
+        return StructuredModel._learn(self, rows, y, feature_names=vars(model).get("feature_names_in_"), **data)
 
     def _check_targets(self, y: np.ndarray) -> None:
         from sklearn.utils.multiclass import check_classification_targets  # slow to import

@@ -89,7 +89,7 @@ class GraphCutSVM(MaxMargin, Precision, StructuredModel):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _named_bounds(self, encoder: Encoder) -> dict[str, Any]:
+    def _named_bounds(self, encoder: Encoder) -> dict[str, object]:
         return {"edges": (0, None)}
 
 

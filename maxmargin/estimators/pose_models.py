@@ -77,7 +77,7 @@ class DeformableModel(Precision, StructuredModel):
         """
         return self._fit(X, y, sample_weight, options)
 
-    def _named_bounds(self, encoder: DeformableEncoder) -> dict[str, Any]:
+    def _named_bounds(self, encoder: DeformableEncoder) -> dict[str, object]:
         least = np.array([self.min_stiffness, -np.inf, self.min_stiffness, -np.inf])
         return {"springs": (np.broadcast_to(least, (*encoder.anchor.shape[:2], 4)), None)}
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import cycle
-from typing import Any
+from typing import Any, TypeVar
 
 from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
 from distributed.client import FutureCancelledError
@@ -26,6 +26,7 @@ CONNECTING = 10.0  # seconds, after which there is no scheduler
 DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # to Ctrl-C, which a terminal sends to all
 SILENT = 100  # a level that no message has: what matters is raised
 LOST = KilledWorker, CancelledError, FutureCancelledError
+T = TypeVar("T")
 
 
 class Tasks:
@@ -133,6 +134,6 @@ def connect(address: str | None, n_processes: int | None) -> Iterator[Client]:
         yield client
 
 
-def hold(value: object) -> Any:
+def hold(value: T) -> T:
     """A task that has a value, to be handed on from worker to worker."""
     return value

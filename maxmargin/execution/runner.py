@@ -73,7 +73,7 @@ class Runner:
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
         self.scratches = [self._scratch() for _ in range(len(self.ranges))]
 
-    def _scratch(self) -> Any:
+    def _scratch(self) -> Scratch:
         n_parts, output_size = (int(self.part_sizes.max(initial=0)),), int(self.output_sizes.max(initial=0))
         scratch = Scratch(
             theta=aligned(n_parts, self.dtype),

@@ -102,11 +102,11 @@ class BaseLoss:
         loss: Any = self  # a dataclass, as all losses are
         return replace(loss, margin=margin)
 
-    def at_output(self) -> Any:
+    def at_output(self) -> Self | None:
         """What `attain_at` takes, or None where one output does not tell all."""
         return self if supports(attain_at, self) else None
 
-    def attained_on(self, problem: AnyProblem) -> Any:
+    def attained_on(self, problem: AnyProblem) -> object:
         """What loops take in its place, for the oracles of a problem."""
         loss = self.at_output()
         if loss is None:

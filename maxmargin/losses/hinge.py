@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from maxmargin.arrays.vectors import clear, inner
 from maxmargin.arrays.views import matrix
@@ -77,7 +77,7 @@ class Loss(BaseLoss):
         """One more than are to have a weight."""
         return self.max_k + 1 if self.smoothing == "l2" else 1
 
-    def attained_on(self, problem: AnyProblem) -> Any:
+    def attained_on(self, problem: AnyProblem) -> object:
         if self.smoothing == "l2":
             return TopK(self.margin, self.level, self.max_k)
         return Marginals(self.margin, self.level) if self.smoothing else super().attained_on(problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,7 +167,7 @@ class Tagger:
             _write_dump(found, file)
 
 
-def _by_name(weights: dict[tuple[Any, Any], float]) -> dict[tuple[str, str], float]:
+def _by_name(weights: Mapping[tuple[Any, Any], float]) -> dict[tuple[str, str], float]:
     return {(str(source), str(target)): weight for (source, target), weight in weights.items()}
 
 

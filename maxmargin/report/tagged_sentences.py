@@ -120,7 +120,7 @@ def kinds_of_errors(judged: Sequence[Sequence[Judged]]) -> dict[tuple[str, str],
 
 
 def describe_sentences(
-    tagger: ReportedTagger, tagged: Tagged, shown: Sequence[int], others: Sequence[Sequence[Any]] = ()
+    tagger: ReportedTagger, tagged: Tagged, shown: Sequence[int], others: Sequence[Sequence[Sequence[object]]] = ()
 ) -> dict[str, Any]:
     """What the page shows of sentences: lists and dicts, short names, as there are many of them.
 
@@ -192,7 +192,7 @@ def can_explain(tagger: ReportedTagger) -> bool:
     return is_chain(tagger.model_)
 
 
-def reasons(explanation: Explanation, names: dict[str, int]) -> list[Any]:
+def reasons(explanation: Explanation, names: dict[str, int]) -> list[object]:
     """What a page tells of why a word has its tag, whose names get numbers.
 
     The tag, the rival, the margin, how many contributions are small, and their sum; the number of the name of each

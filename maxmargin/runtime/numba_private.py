@@ -53,6 +53,8 @@ from numba.core import cgutils
 from numba.core.typing.templates import signature
 
 if TYPE_CHECKING:
+    from numba.core.codegen import JITCPUCodegen
+    from numba.core.compiler import StateDict
     from numba.core.dispatcher import Dispatcher
 
 missing: ImportError | None = None
@@ -100,7 +102,7 @@ class Context(Protocol):
     call_conv: Any
     data_model_manager: Any
 
-    def codegen(self) -> Any: ...
+    def codegen(self) -> JITCPUCodegen: ...
     def get_data_type(self, kind: types.Type) -> ir.Type: ...
     def get_abi_sizeof(self, kind: ir.Type) -> int: ...
     def get_dummy_value(self) -> ir.Value: ...
@@ -128,7 +130,7 @@ class LoopLowering(NativeLowering):
 
     _name = "loop_lowering"
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         state.library = LoopLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         return super().run_pass(state)
@@ -175,7 +177,7 @@ class InnerLowering(NativeLowering):
 
     _name = "inner_lowering"
 
-    def run_pass(self, state: Any) -> bool:
+    def run_pass(self, state: StateDict) -> bool:
         state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.flags.no_compile = True
         super().run_pass(state)
@@ -256,7 +258,7 @@ def load(content: bytes, context: Context) -> Compiled:
     return CompileResult._rebuild(context, library, *pickle.loads(others))
 
 
-def _dump_others(others: list[Any]) -> bytes:
+def _dump_others(others: list[object]) -> bytes:
     """The rest of a result, without a listing of the types of variables."""
     return serialize.dumps(["" if isinstance(item, str) else item for item in others])
 

@@ -135,7 +135,7 @@ def _parts(known: object) -> tuple[Any, ...]:
     return known if isinstance(known, tuple) else (known,)
 
 
-def _labels(part: Any) -> list[object]:
+def _labels(part: Boxes | Tags) -> list[object]:
     given = [part.label] if isinstance(part, Boxes) else part.labels
     if hasattr(given, "tolist"):
         return np.ravel(np.asarray(given)).tolist()

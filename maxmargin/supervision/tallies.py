@@ -87,7 +87,7 @@ def is_frequent(names: Collection[str], counts: np.ndarray, least: int) -> np.nd
     return np.ones(len(names), bool)
 
 
-def labels_in_all(classes: np.ndarray, counts: Iterable[float]) -> dict[Any, float]:
+def labels_in_all(classes: np.ndarray, counts: Iterable[float]) -> dict[object, float]:
     """How often labels occur in all portions, given how often they do in this one; while they are counted, once."""
     here, found = dict(zip(classes.tolist(), np.asarray(counts).tolist(), strict=True)), _tally.get()
     if found is None:

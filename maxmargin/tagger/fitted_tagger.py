@@ -34,7 +34,7 @@ class FittedTagger(TextTagger, ProbableTagger):
         model: TaggingModel,
         scheme: str | None,
         inside: str | None = None,
-        first: Any = None,
+        first: object = None,
     ) -> Self:
         """Become the tagger of a fitted transformer and model, of tags of a scheme and another inside, and a stage."""
         self.features_: Any = features
@@ -92,7 +92,7 @@ class FittedTagger(TextTagger, ProbableTagger):
             raise TypeError("y must hold the tags of X, but it is None.")
         return (token_accuracy if self.scheme_ is None else entity_f1)(y, self.predict(X))
 
-    def _pack(self) -> dict[str, Any]:
+    def _pack(self) -> dict[str, object]:
         """What is saved: constructor arguments and, of a fitted tagger, what it has learned."""
         names = ("features_", "model_", "scheme_", "inside_", "first_")
         fitted = {name.rstrip("_"): getattr(self, name) for name in names} if hasattr(self, "model_") else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from maxmargin.text.document_tags import folds_of
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 from maxmargin.trace import Status
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 EFFORTS = {"quick": 600.0, "thorough": 7_200.0}  # seconds that a search takes at most
 LEAST_GAIN = 0.001  # of the score: what helps less is left out
@@ -69,7 +72,7 @@ class OptionSearch:
     trials: list[Trial] = field(default_factory=list)
     is_whole: bool = True
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Scores and trials in lists and dictionaries, without the values of options."""
         trials = [
             {name: value for name, value in trial._asdict().items() if name != "options"} for trial in self.trials
@@ -235,7 +238,7 @@ class _Clock:
         return score, (time.monotonic() - began) / len(scores)
 
 
-def _halves(X: Sequence[Any], y: Sequence[Any]) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _halves(X: Sequence[S], y: Sequence[T]) -> Iterator[tuple[list[S], list[T], list[S], list[T]]]:
     """Sentences to train on and those held out, with their tags: each fifth of the documents in turn."""
     for kept, held in folds_of(X):
         yield choose(X, kept), [y[i] for i in kept], choose(X, held), [y[i] for i in held]

@@ -54,7 +54,7 @@ class ProbableTagger(Estimator):
         """Tags in the scheme that users see."""
         return y if self.inside_ is None else convert_tags(y, self.scheme_ or "")
 
-    def _known_inside(self, known: Any, name: str) -> Any:
+    def _known_inside(self, known: object, name: str) -> Any:
         """What is known of the tags of sentences, `name` in messages, as the model takes it."""
         known = [*known] if isinstance(known, Iterator) else as_known(known)
         if self.inside_ is None or isinstance(known, str) or not isinstance(known, Sequence | np.ndarray):

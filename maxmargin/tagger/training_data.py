@@ -99,13 +99,13 @@ def tags_in_shards(shards: Shards, name: str = "Shard") -> list[list[Any]]:
     return y
 
 
-def sentences_of(X: Any) -> Any:
+def sentences_of(X: object) -> Any:
     """The sentences of all shards, of which one is in memory at a time; others as they are."""
     return chain.from_iterable(shard.X for shard in X) if isinstance(X, Shards) else X
 
 
 def describe_shards(
-    features: Transformer, shards: Shards, tags: Sequence[Any], titles: Sequence[Titles] | None = None
+    features: Transformer, shards: Shards, tags: Sequence[object], titles: Sequence[Titles] | None = None
 ) -> Shards:
     """Shards of the features of sentences, with titles of names, if there are any, and of these tags."""
     own = [None] * len(shards) if titles is None else cut(titles, shards.sizes)
@@ -148,7 +148,7 @@ def add_votes_of_shard(first: object, shard: Shard) -> Shard:
     return Shard(add_votes(first, shard.X), shard.y)
 
 
-def tags_of(held_out: Mapping[str, Any]) -> Any:
+def tags_of(held_out: Mapping[str, object]) -> Any:
     """The tags of held-out sentences, of which models are told."""
     X = held_out["X_dev"]
     return tags_in_shards(X) if isinstance(X, Shards) else held_out["y_dev"]

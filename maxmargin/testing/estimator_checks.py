@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 
 from maxmargin.encode.inputs.base_encoder import same
 from maxmargin.estimators.foundation.fitting import find_loss
+from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.trace import Status, Trace
 
 # Methods that need a fitted model; those that some models lack are only called where they are.
@@ -252,7 +253,7 @@ def _raises(
     raise AssertionError(f"{what} does not raise {errors}")
 
 
-def _overlap(first: Any, second: Any, scale: float, message: str) -> None:
+def _overlap(first: StructuredModel, second: StructuredModel, scale: float, message: str) -> None:
     """Compare the brackets in which the optima of two fits lie; those of the second are to be scaled."""
     slack = 1e-5 * abs(first.trace_.primal[-1])
     lower = max(first.trace_.dual[-1], scale * second.trace_.dual[-1])

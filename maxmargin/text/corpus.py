@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
-from typing import Any, SupportsIndex, overload
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from maxmargin.wording import count_of
+
+T = TypeVar("T")
 
 
 class Corpus(list[Any]):
@@ -47,7 +49,7 @@ class Corpus(list[Any]):
         return Corpus(super().__getitem__(i), self.documents[i]) if isinstance(i, slice) else super().__getitem__(i)
 
 
-def choose(sentences: Sequence[object], which: Iterable[int]) -> list[Any]:
+def choose(sentences: Sequence[T], which: Iterable[int]) -> list[T]:
     """Some of the sentences, which stay in their documents."""
     if not isinstance(sentences, Corpus):
         return [sentences[i] for i in which]

@@ -14,6 +14,7 @@ from maxmargin.text.document_tags import word_of
 from maxmargin.text.mending import mend_tags, spells_entities
 from maxmargin.text.partial_tags import have_partial, is_partial
 from maxmargin.text.schemes import OUTSIDE, convert_tags, find_entities
+from maxmargin.text.token_features.tokens import Token
 from maxmargin.wording import quote
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
@@ -124,7 +125,7 @@ def check_data(data: Mapping[str, Part], where: Where | None = None) -> DataHeal
     return DataHealth(sorted(found, key=lambda finding: levels.index(finding.level)))
 
 
-def _alone(name: str, X: Sequence[Any], y: Sequence[Any], where: Where) -> Iterator[Finding]:
+def _alone(name: str, X: Sequence[Sequence[Token]], y: Sequence[Sequence[object]], where: Where) -> Iterator[Finding]:
     """What is odd about one part."""
 
     def find(level: str, what: str, examples: Sequence[str], count: int | None = None) -> Iterator[Finding]:
@@ -233,7 +234,7 @@ def _together(data: Mapping[str, Part], where: Where) -> Iterator[Finding]:
             yield Finding(WARNING, name, what, len(missing), [str(kind) for kind in missing[:SHOWN]])
 
 
-def _kinds(y: Sequence[Any]) -> set[Any]:
+def _kinds(y: Sequence[Sequence[object]]) -> set[object]:
     """The types of entities, or the tags."""
     tags = {tag for row in y for tag in row if not is_partial(tag)}
     if not spells_entities(y):
@@ -241,7 +242,7 @@ def _kinds(y: Sequence[Any]) -> set[Any]:
     return {str(tag).partition("-")[2] for tag in tags if "-" in str(tag)}
 
 
-def _scheme(y: Sequence[Any], prefer: str | None) -> str | None:
+def _scheme(y: Sequence[Sequence[object]], prefer: str | None) -> str | None:
     """The scheme that fits tags best, the one preferred if it fits as well; None of tags that spell no entities."""
     is_spelled = spells_entities(y) and not have_partial(y)
     return mend_tags(y, prefer=prefer).source if is_spelled else None

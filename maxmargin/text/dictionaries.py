@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from maxmargin.checks import check_share
 from maxmargin.text.schemes import OUTSIDE
@@ -11,7 +10,7 @@ from maxmargin.text.token_features.gazetteers import Gazetteers
 from maxmargin.text.token_features.windows import Sentences, split_words
 
 
-def tag_names(X: Sentences, lists: Mapping[str, Iterable[str]], *, outside: float | None = None) -> list[list[Any]]:
+def tag_names(X: Sentences, lists: Mapping[str, Iterable[str]], *, outside: float | None = None) -> list[list[object]]:
     """Tag the names in lists, in IOB2, and leave all other tags unknown, or likely to be O.
 
     A name is found where its words are spelled as in a list; of several that overlap it is the longest that begins
@@ -47,7 +46,7 @@ def tag_names(X: Sentences, lists: Mapping[str, Iterable[str]], *, outside: floa
     rest = None if outside is None else {OUTSIDE: outside, **dict.fromkeys(tags, (1 - outside) / len(tags))}
 
     def tag(words: Sequence[str]) -> list[object]:
-        found: list[Any] = [rest] * len(words)
+        found: list[object] = [rest] * len(words)
         for start, end, titles in names.find(words):
             types = [title for title in titles if (title, *words[start:end]) in spelled]
             for t in range(start, end if types else start):

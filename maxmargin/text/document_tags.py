@@ -9,13 +9,14 @@ from typing import Any
 
 from maxmargin.text.corpus import Corpus, choose, document_sizes
 from maxmargin.text.schemes import is_tag
+from maxmargin.text.token_features.tokens import Token
 
 FOLDS = 5  # parts of the documents, each of which is tagged by a tagger trained on the others
 
 
-def with_votes(X: Sequence[Any], y: Iterable[Sequence[str]]) -> list[Any]:
+def with_votes(X: Sequence[Iterable[Token]], y: Iterable[Sequence[str]]) -> list[list[Token]]:
     """The sentences with one more column: what the word is tagged most often in its document, by its type or tag."""
-    rest, found = iter(zip(X, y, strict=True)), list[Any]()
+    rest, found = iter(zip(X, y, strict=True)), list[list[Token]]()
     for size in document_sizes(X):
         part = [*islice(rest, size)]
         votes: dict[str, Counter[str]] = {}
@@ -34,12 +35,12 @@ def split_votes(X: Sequence[Any]) -> tuple[Any, list[list[tuple[str, str]]]]:
     return Corpus(before, X.documents) if isinstance(X, Corpus) else before, votes
 
 
-def word_of(token: Any) -> str:
+def word_of(token: Token) -> str:
     """The word of a token."""
     return token if isinstance(token, str) else token[0]
 
 
-def parts_of(token: Any) -> tuple[str, ...]:
+def parts_of(token: Token) -> tuple[str, ...]:
     """The word and the tags of a token."""
     return (token,) if isinstance(token, str) else tuple(token)
 

@@ -36,7 +36,7 @@ def known_inside(known: Iterable[Any], scheme: str, inside: str, tags: Sequence[
     """
 
     @cache
-    def inner(tag: Any) -> frozenset[Any]:
+    def inner(tag: Any) -> frozenset[object]:
         prefix, dash, type_ = tag.partition("-") if isinstance(tag, str) else (OUTSIDE, "", "")
         letters = SCHEMES[inside].prefixes.replace(OUTSIDE, "")
         every = [OUTSIDE] if prefix == OUTSIDE else [f"{letter}{dash}{type_}" for letter in letters]
@@ -44,10 +44,10 @@ def known_inside(known: Iterable[Any], scheme: str, inside: str, tags: Sequence[
         return frozenset(found or [tag])  # as what is no tag is seen elsewhere
 
     @cache
-    def inner_of(several: frozenset[Any]) -> frozenset[Any]:
+    def inner_of(several: frozenset[object]) -> frozenset[object]:
         return frozenset().union(*map(inner, several))
 
-    def find(tag: Any, i: int, t: int) -> Any:
+    def find(tag: object, i: int, t: int) -> object:
         if isinstance(tag, Mapping):
             raise TagError(name, i, t, f"has probabilities at position {t}, which tags of {inside} inside cannot have")
         if isinstance(tag, set | frozenset):

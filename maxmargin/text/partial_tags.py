@@ -44,7 +44,7 @@ def outside_where_partial(y: LabelSequences) -> LabelSequences:
     return [[OUTSIDE if is_partial(tag) else tag for tag in tags] for tags in sequences_of(y, "y")]
 
 
-def complete_unknown(y: Sequence[Sequence[object]], scheme: str) -> list[list[Any]]:
+def complete_unknown(y: Sequence[Sequence[object]], scheme: str) -> list[list[object]]:
     """The tags with the set of all that are named somewhere, and of those that go with them, in place of None.
 
     Where only entities are known, nobody has named O, which most of the other tags are; of a rare type only the middle

@@ -11,11 +11,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from maxmargin.wording import quote
+
+if TYPE_CHECKING:
+    from maxmargin.text.entity_chances import ScoredEntity
 
 OUTSIDE = "O"
 
@@ -314,7 +317,7 @@ def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
     return [spell_entities(found, len(tags), target) for tags, found in zip(rows, find_entities(rows), strict=True)]
 
 
-def spell_entities(entities: Sequence[Any], length: int, scheme: str) -> list[str]:
+def spell_entities(entities: Sequence[Entity | ScoredEntity], length: int, scheme: str) -> list[str]:
     """The tags of a sequence of that length with these entities, of any class, which are in order and apart."""
     spell, row = SPELLINGS[scheme], [OUTSIDE] * length
     for before, entity, after in zip([None, *entities], entities, [*entities[1:], None], strict=False):

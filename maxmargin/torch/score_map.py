@@ -20,7 +20,7 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.inference import scores_of
 from maxmargin.losses import BaseLoss
 from maxmargin.problem import part_sizes
-from maxmargin.structures.derived.linearized import linearized
+from maxmargin.structures.derived.linearized import LinearizedProblem, linearized
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.autograd import Batch
 from maxmargin.torch.choice_potentials import Candidates
@@ -48,7 +48,7 @@ class ScoreMap:
     """
 
     def __init__(
-        self, module: nn.Module, inputs: Sequence[Any], y: Sequence[Any], cost: Costs | None, is_rowwise: bool
+        self, module: nn.Module, inputs: Sequence[object], y: Sequence[object], cost: Costs | None, is_rowwise: bool
     ) -> None:
         self.module, self.is_rowwise = module, is_rowwise
         self.inputs = [x if isinstance(x, tuple) else (x,) for x in inputs]
@@ -135,7 +135,7 @@ class ScoreMap:
             found = torch.cat([table.reshape(size, -1) for table in tables.values()], dim=1)
         return found.detach().cpu().numpy()
 
-    def linearized(self, derivatives: np.ndarray, potentials: np.ndarray) -> Any:
+    def linearized(self, derivatives: np.ndarray, potentials: np.ndarray) -> LinearizedProblem:
         """The problem with potentials that are affine: these at zero weights, and their derivatives.
 
         The offset of the true output is taken off all outputs alike, so that it has none.

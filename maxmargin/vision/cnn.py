@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count
 from maxmargin.vision.proposals import check_inside
+
+if TYPE_CHECKING:
+    from torch import nn
 
 __all__ = ["cnn_features"]
 
@@ -104,7 +107,7 @@ def _check_image(image: ArrayLike, name: str) -> np.ndarray:
 
 
 def _of_image(
-    image: np.ndarray, boxes: np.ndarray, backbone: Any, size: int, batch_size: int, path: Path | None
+    image: np.ndarray, boxes: np.ndarray, backbone: nn.Module, size: int, batch_size: int, path: Path | None
 ) -> np.ndarray:
     """The features of the boxes of one image, from disk where they are."""
     import torch

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count
 from maxmargin.encode.inputs.example_checks import check_array
@@ -31,7 +30,7 @@ def grid_edges(height: int, width: int) -> np.ndarray:
 
 
 def superpixel_graph(
-    image: Any, n_segments: int = 150, compactness: float = 10.0, features: object = None
+    image: ArrayLike, n_segments: int = 150, compactness: float = 10.0, features: object = None
 ) -> SuperpixelGraph:
     """Cut an image into superpixels (SLIC) and describe them and their borders.
 
@@ -62,6 +61,7 @@ def superpixel_graph(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import ArrayLike
     >>> from maxmargin.vision import superpixel_graph
     >>> image = np.zeros((20, 30, 3), np.uint8)
     >>> image[:, 15:] = 255

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
+
+if TYPE_CHECKING:
+    from maxmargin.text.resources.word_vectors import VectorFile, WordVectors
+
+T = TypeVar("T")
 
 
 def read_all_lists(texts: list[str], encoding: str) -> dict[str, list[str]]:
@@ -40,7 +45,7 @@ def read_patterns(texts: list[str], encoding: str) -> dict[str, str]:
     return join_titles("--pattern", ({title: pattern} for title, _, pattern in (text.partition("=") for text in texts)))
 
 
-def read_vector_file(path: Path, encoding: str) -> Any:
+def read_vector_file(path: Path, encoding: str) -> WordVectors | VectorFile:
     """The vectors in a file."""
     from maxmargin.text.resources.vector_files import read_vectors
 
@@ -55,7 +60,7 @@ READERS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-def read_in_either(read: Callable[..., object], source: str | Path, encoding: str) -> Any:
+def read_in_either(read: Callable[..., T], source: str | Path, encoding: str) -> T:
     """What is in a file of UTF-8, as most are, or else of the encoding of the sentences."""
     try:
         return read(source, encoding="utf-8")
@@ -63,9 +68,9 @@ def read_in_either(read: Callable[..., object], source: str | Path, encoding: st
         return read(source, encoding=encoding)
 
 
-def join_titles(flag: str, parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def join_titles(flag: str, parts: Iterable[dict[str, T]]) -> dict[str, T]:
     """All that an option names, by title."""
-    found: dict[str, Any] = {}
+    found: dict[str, T] = {}
     for part in parts:
         for title in part:
             if title in found:

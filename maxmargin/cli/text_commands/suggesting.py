@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from maxmargin.cli.common import in_batches, load_tagger, print_json, read_files, same_tokens, show
 from maxmargin.tagger.word_tagger import Tagger
 from maxmargin.text.document_tags import word_of
+from maxmargin.text.token_features.tokens import Token
 
 
 def run_suggest(
@@ -37,7 +38,7 @@ def run_suggest(
         show(f"{row['confidence']:.4f}  {row['where']}\n        {row['tagged']}")
 
 
-def _describe(tagger: Tagger, tokens: list[Any], words: list[str]) -> dict[str, Any]:
+def _describe(tagger: Tagger, tokens: Sequence[Token], words: list[str]) -> dict[str, object]:
     """What a tagger makes of a sentence: its tags, and its words with entities in brackets, or with their tags."""
     (tags,) = tagger.predict([tokens])
     if tagger.scheme_ is None:

@@ -29,7 +29,7 @@ class Graphs(NamedTuple):
 
 
 def join_graphs(
-    parts: Sequence[tuple[Any, Any, Any]],
+    parts: Sequence[tuple[object, ArrayLike, object]],
     noun: str,
     check: Callable[[ArrayLike, str, int], np.ndarray],
     n_features: int | None,

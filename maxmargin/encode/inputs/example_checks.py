@@ -6,26 +6,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from maxmargin.checks import LARGEST, as_numbers, check_unmasked
 from maxmargin.supervision.label_supervision import NO_LABEL
 from maxmargin.wording import count_of, quote
 
 
-def check_examples(X: object, kind: str, noun: str) -> None:
-    """Raise unless X is a list, of `kind` in messages, with at least one entry, `noun` in messages."""
+def check_examples(X: object, kind: str, noun: str) -> Sequence[Any] | np.ndarray:
+    """X, which must be a list, of `kind` in messages, with at least one entry, `noun` in messages."""
     if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str) or (isinstance(X, np.ndarray) and not X.ndim):
         raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
     if len(X) == 0:
         raise ValueError(f"X must hold at least one {noun}, but it is empty.")
+    return X
 
 
-def check_truths(y: object, n: int, kind: str, noun: str, name: str = "y") -> None:
-    """Raise unless y, `name` in messages, is a list of n entries, `kind` in messages, for what they call `noun`."""
+def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> Sequence[Any]:
+    """What y holds, `name` in messages, which must be a list of n entries, `kind` in messages, one for each `noun`."""
     if isinstance(y, str) or not hasattr(y, "__len__") or not hasattr(y, "__iter__"):
         raise TypeError(f"{name} must be a list with {kind}.")
     if len(y) != n:
         raise ValueError(f"X has {n} {noun}s, but {name} has {len(y)}.")
+    return y
 
 
 def check_sparse(x: Any, name: str) -> None:
@@ -158,13 +161,14 @@ def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(classes[codes] == labels, codes, -1).astype(np.int32)
 
 
-def flatten_weights(weights: Any, shapes: Any, name: str, noun: str) -> np.ndarray:
+def flatten_weights(weights: object, shapes: ArrayLike, name: str, noun: str) -> np.ndarray:
     """Check non-negative weights, an array of the given shape per example, and concatenate them; by default 1."""
-    shapes = np.reshape(shapes, (len(shapes), -1))
+    shapes = np.asarray(shapes)
+    shapes = shapes.reshape(len(shapes), -1)
     if weights is None:
         return np.ones(shapes.prod(axis=1).sum())
-    check_truths(weights, len(shapes), f"one array of weights per {noun}", noun, name)
-    arrays = [as_numbers(f"{name}[{i}]", weight) for i, weight in enumerate(weights)]
+    given = check_truths(weights, len(shapes), f"one array of weights per {noun}", noun, name)
+    arrays = [as_numbers(f"{name}[{i}]", weight) for i, weight in enumerate(given)]
     for i, (weight, shape) in enumerate(zip(arrays, shapes, strict=True)):
         if weight.shape != (expected := tuple(shape.tolist())):
             raise ValueError(f"{name}[{i}] must have the shape {expected}, to go with X[{i}], but has {weight.shape}.")

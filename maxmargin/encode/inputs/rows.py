@@ -54,7 +54,7 @@ class Rows(NamedTuple):
         """The columns that are stored dense."""
         return slice(0) if self.dense is None else self.dense.columns
 
-    def split(self) -> list[Any]:
+    def split(self) -> list[np.ndarray | sp.csr_array]:
         """The matrix of each sequence."""
         return [self.matrix[lo:hi] for lo, hi in pairwise(self.starts.tolist())]
 
@@ -86,10 +86,10 @@ def stack_rows(
     return rows
 
 
-def _stack_list(X: Any, noun: str, may_be_empty: bool, n_features: int | None) -> Rows:
+def _stack_list(X: object, noun: str, may_be_empty: bool, n_features: int | None) -> Rows:
     if sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
         raise ValueError(f"X is one matrix: pass a list of matrices, one per {noun}, or the lengths of sequences.")
-    check_examples(X, "matrices, or one matrix with lengths", noun)
+    X = check_examples(X, "matrices, or one matrix with lengths", noun)
     if may_be_empty and n_features is not None:
         X = [np.zeros((0, n_features)) if isinstance(x, Sequence) and not len(x) else x for x in X]
     matrices = [_as_matrix(x, f"X[{i}]") for i, x in enumerate(X)]
@@ -116,7 +116,7 @@ def _cut_matrix(X: object, lengths: object) -> Rows:
     return Rows(matrix, starts_of(counts))
 
 
-def _as_matrix(x: Any, name: str) -> Any:
+def _as_matrix(x: Any, name: str) -> np.ndarray | sp.csr_array:
     if type(x) is np.ndarray and x.ndim == 2 and x.dtype.kind in "biuf" and x.dtype != np.float16:
         return x  # as most are: there may be very many
     if not sp.issparse(x):

@@ -36,7 +36,7 @@ def is_finite(values: np.ndarray, dtype: np.dtype | None) -> bool:
     return values.dtype.kind == "f" and (dtype is None or values.dtype == dtype) and bool(np.isfinite(values).all())
 
 
-def as_dense(matrix: Any) -> Any:
+def as_dense(matrix: Any) -> np.ndarray:
     """A matrix of SciPy as an array."""
     return matrix.toarray() if sp.issparse(matrix) else matrix
 

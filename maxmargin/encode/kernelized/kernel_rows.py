@@ -151,14 +151,14 @@ class KernelRows(RowEncoder[P]):
             weak = weak._replace(consistent=encoder.with_features(weak.consistent, features, n))
         return Learned(encoder, encoder.with_features(linear, features, n), weak)
 
-    def centered(self, kernel: Kernel, rows: Any) -> tuple[Self, Any]:
+    def centered(self, kernel: Kernel, rows: np.ndarray | sp.csr_array) -> tuple[Self, np.ndarray | sp.csr_array]:
         """With a kernel, and rows as it takes them: for one of distances, less their mean, which loses fewer digits."""
         if sp.issparse(rows) or kernel.shape is None or kernel.shape.kind != RBF:
             return replace(self, kernel=kernel), rows
         center = rows.mean(axis=0, dtype=np.float64).astype(rows.dtype)
         return replace(self, kernel=kernel, center=center), rows - center
 
-    def split(self, problem: P) -> tuple[Any, np.ndarray]:
+    def split(self, problem: P) -> tuple[np.ndarray | sp.csr_array, np.ndarray]:
         """The rows of a problem of linear features, and their biases."""
         features, starts, width = self.linear_rows(problem)
         matrix = as_matrix(features, int(starts[-1])).astype(self.dtype)
@@ -184,7 +184,7 @@ class KernelRows(RowEncoder[P]):
         """Those of the rows for each label, (L, S), as a view of the weights of a model."""
         return w[: self.n_columns * len(self.support)].reshape(self.n_columns, len(self.support))
 
-    def _values(self, rows: Any) -> np.ndarray:
+    def _values(self, rows: np.ndarray | sp.csr_array) -> np.ndarray:
         """The values of the kernel of rows with those that have coefficients."""
         if self.kernel is None:
             return as_dense(rows)[:, self.support]

@@ -83,9 +83,9 @@ class AlignmentEncoder(RowEncoder[AlignmentProblem]):
         problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
         return Learned(encoder, problem, Weak(consistent, is_weak=is_weak))
 
-    def read_known(self, known: Any, sides: np.ndarray, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    def read_known(self, known: object, sides: np.ndarray, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Which links outputs may have and, in the last column, which left items may have none; and true paths."""
-        check_truths(known, len(sides), "one alignment per example", "example", name)
+        known = check_truths(known, len(sides), "one alignment per example", "example", name)
         tables, paths = [], []
         for i, (some, (m, n)) in enumerate(zip(known, sides.tolist(), strict=True)):
             path = np.full(m + n, ENDED, np.int32)

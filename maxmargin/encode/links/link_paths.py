@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -16,9 +15,9 @@ OPERATIONS = "MDI"  # in the order of moves
 STEPS = {(1, 1): MATCH, (1, 0): DELETE, (0, 1): INSERT}  # from one link to the next, where one side is warped
 
 
-def read_paths(y: Any, sides: np.ndarray, warps: bool, name: str = "y") -> list[np.ndarray]:
+def read_paths(y: object, sides: np.ndarray, warps: bool, name: str = "y") -> list[np.ndarray]:
     """Check alignments, `name` in messages; return the output of each."""
-    check_truths(y, len(sides), "one alignment per example", "example", name)
+    y = check_truths(y, len(sides), "one alignment per example", "example", name)
     return [read_path(links, sides[i], warps, f"{name}[{i}]") for i, links in enumerate(y)]
 
 

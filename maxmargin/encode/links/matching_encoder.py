@@ -143,15 +143,15 @@ def check_linked(is_alone: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} leaves left node {is_alone.argmax()} without a link, but complete=True.")
 
 
-def stack_pairs(X: Any, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
+def stack_pairs(X: object, n_features: int | None = None) -> tuple[Rows, np.ndarray]:
     """Check the features of pairs and stack them; with the numbers of left and right nodes, (n, 2)."""
-    check_examples(X, "(n, m, F) arrays, one per example", "pair of sides")
+    X = check_examples(X, "(n, m, F) arrays, one per example", "pair of sides")
     matrices, sides = zip(*(as_pairs(x, f"X[{i}]") for i, x in enumerate(X)), strict=True)
     rows = stack_rows(matrices, None, n_features, noun="pair of sides", may_be_empty=True)
     return rows, np.array(sides, np.int64)
 
 
-def as_pairs(x: object, name: str) -> tuple[Any, tuple[int, int]]:
+def as_pairs(x: object, name: str) -> tuple[np.ndarray | sp.csr_array, tuple[int, int]]:
     """The features of pairs, a matrix with a row for each, and the numbers of left and right nodes."""
     if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) == (2,):
         check_unmasked(name, x[0])
@@ -169,9 +169,9 @@ def as_pairs(x: object, name: str) -> tuple[Any, tuple[int, int]]:
     return array.reshape(n_left * n_right, width), (n_left, n_right)
 
 
-def true_matches(y: Any, sides: np.ndarray) -> list[np.ndarray]:
+def true_matches(y: object, sides: np.ndarray) -> list[np.ndarray]:
     """Check matchings: for each example the right nodes of its left nodes, -1 for none."""
-    check_truths(y, len(sides), "one matching per example", "example")
+    y = check_truths(y, len(sides), "one matching per example", "example")
     return [as_match(links, sides[i], f"y[{i}]") for i, links in enumerate(y)]
 
 
@@ -181,9 +181,9 @@ def is_partial(links: Any) -> bool:
     return links is None or (is_list and any(entry is None or isinstance(entry, (set, frozenset)) for entry in links))
 
 
-def left_open(known: Any, sides: np.ndarray, name: str) -> list[np.ndarray]:
+def left_open(known: object, sides: np.ndarray, name: str) -> list[np.ndarray]:
     """Which right nodes each left node may be linked to, and in the last column, whether to none: (n, m + 1) flags."""
-    check_truths(known, len(sides), "one matching per example", "example", name)
+    known = check_truths(known, len(sides), "one matching per example", "example", name)
     return [open_links(links, sides[i], f"{name}[{i}]") for i, links in enumerate(known)]
 
 

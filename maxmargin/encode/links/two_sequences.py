@@ -56,9 +56,9 @@ def kind_of(x: object) -> str:
     return ROWS if isinstance(x, tuple) and len(x) == 2 and np.shape(x[1]) != (2,) else PAIRS
 
 
-def read_kind(X: Any, kind: str | None = None) -> str:
+def read_kind(X: object, kind: str | None = None) -> str:
     """Check that all examples, and those of training, are given alike; return as what."""
-    check_examples(X, "pairs of sequences", "pair of sequences")
+    X = check_examples(X, "pairs of sequences", "pair of sequences")
     for i, x in enumerate(X):
         kind = kind_of(x) if kind is None else kind
         if kind_of(x) != kind:
@@ -88,7 +88,9 @@ def read_rows(X: Any, kind: str, warps: bool, n_features: int | None) -> tuple[R
     return stack_rows(matrices, noun="pair of sequences", may_be_empty=True), shapes
 
 
-def _read_pairs(x: object, warps: bool, n_features: int | None, name: str) -> tuple[Any, tuple[int, int]]:
+def _read_pairs(
+    x: object, warps: bool, n_features: int | None, name: str
+) -> tuple[np.ndarray | sp.csr_array, tuple[int, int]]:
     """Features of links; items without one have none."""
     links, sides = as_pairs(x, name)
     _check_width(links.shape[1], n_features, name)

@@ -50,7 +50,7 @@ class Codes(dict):
         self.other_values.append(number)
         return NOWHERE - len(self.other_columns)
 
-    def matrix(self, entries: np.ndarray, ends: np.ndarray, width: int) -> Any:
+    def matrix(self, entries: np.ndarray, ends: np.ndarray, width: int) -> sp.csr_array:
         """The sparse matrix whose row t has the codes entries[ends[t] : ends[t + 1]]."""
         # Ones take a byte each, unless a name occurs more than once in an item: sums of bytes may overflow.
         data = np.ones(len(entries), np.float64 if self.other_columns else np.int8)
@@ -66,7 +66,7 @@ class Codes(dict):
         return make_matrix(data, entries, ends, width)
 
 
-def make_matrix(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: int) -> Any:
+def make_matrix(data: np.ndarray, columns: np.ndarray, ends: np.ndarray, width: int) -> sp.csr_array:
     """The sparse matrix of these rows, sorted; what occurs more than once in a row is added up."""
     matrix = sp.csr_array((data, columns, ends), (len(ends) - 1, width))
     matrix.sort_indices()
@@ -128,7 +128,7 @@ def _items(sequence: object, i: int) -> Iterable[object]:
     return sequence
 
 
-def _names(item: object) -> Any:
+def _names(item: object) -> Iterable[str]:
     if isinstance(item, LISTS):
         return item
     raise TypeError

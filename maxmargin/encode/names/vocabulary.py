@@ -100,7 +100,7 @@ class Vocabulary:
     def _with(self, names: Iterable[str]) -> Vocabulary:
         return Vocabulary(names, None, self.n_dense, self.dense_factor, self.n_rare)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[type[Vocabulary], tuple[object, ...]]:
         return Vocabulary, (self.names, self.n_hashed, self.n_dense, self.dense_factor, self.n_rare)
 
     def __eq__(self, other: object) -> bool:

@@ -6,7 +6,7 @@ whole example is None, nothing is known of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ UNHASHABLE = set, dict, list, tuple, np.ndarray, Mapping
 SUM_OF_SHARES = 1e-4  # how far from 1 probabilities may add up to
 
 
+Fail = Callable[[int, str], None]  # raises for a row, and says what is wrong with it
 NO_EDGES = np.zeros((0, 2), np.int64)
 
 
@@ -308,14 +309,14 @@ def read_known(known: list[object], classes: np.ndarray, starts: np.ndarray, nam
     return Annotations(classes, np.argmax(allowed, axis=1), allowed, shares)
 
 
-def _allow(label: object, number: dict[object, int], row: np.ndarray, t: int, fail: Any) -> None:
+def _allow(label: object, number: dict[object, int], row: np.ndarray, t: int, fail: Fail) -> None:
     code = number.get(label, -1) if isinstance(label, (str, int, np.integer, np.bool_)) else -1
     if code < 0:
         fail(t, f"names {quote(label)}, which is not one of the labels that were seen in fit,")
     row[code] = True
 
 
-def _read_shares(entry: object, number: dict[object, int], n_labels: int, t: int, fail: Any) -> np.ndarray:
+def _read_shares(entry: object, number: dict[object, int], n_labels: int, t: int, fail: Fail) -> np.ndarray:
     """The probabilities of all labels."""
     row = np.zeros(n_labels)
     if isinstance(entry, Mapping):

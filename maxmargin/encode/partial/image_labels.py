@@ -10,6 +10,7 @@ from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.inputs.base_encoder import LabellingEncoder
 from maxmargin.encode.inputs.example_checks import check_truths
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations
+from maxmargin.losses import BaseLoss
 from maxmargin.problem import AnyProblem, all_true_outputs, restrict
 from maxmargin.structures.derived.annotated import cover_all, cover_groups
 from maxmargin.supervision.image_annotations import Group, Reading, is_annotation, labels_in, read_annotations
@@ -77,7 +78,12 @@ def learn_image_labels(
 
 
 def learn_covered(
-    encoder: object, problem: AnyProblem, known: Annotations, ends: np.ndarray, groups: list[list[Group]], loss: Any
+    encoder: LabellingEncoder,
+    problem: AnyProblem,
+    known: Annotations,
+    ends: np.ndarray,
+    groups: list[list[Group]],
+    loss: BaseLoss | None,
 ) -> Learned:
     """What training graphs, whose edges have these ends, teach; groups matter to losses attained at one output."""
     found = Learned(encoder, problem, find_weak(encoder, problem, known, ends))
@@ -101,7 +107,7 @@ def agree_with_images(
     if not annotated:
         return restrict(problem, encoder.exclusions(problem, known, name))
     starts, classes = all_true_outputs(problem).starts, encoder.classes
-    check_truths(known, len(starts) - 1, "what is known of each graph", "example", name)
+    known = check_truths(known, len(starts) - 1, "what is known of each graph", "example", name)
     of_nodes, completion, groups = [*known], np.zeros(starts[-1], np.int32), [list[Group]() for _ in known]
     for i, what in annotated.items():
         for label in labels_in(what, f"{name}[{i}]"):

@@ -149,9 +149,9 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
     def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(map(is_partial, y))
 
-    def exclusions(self, problem: ProjectiveProblem | NonprojectiveProblem, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: ProjectiveProblem | NonprojectiveProblem, known: object, name: str) -> Blocks:
         lengths = np.diff(problem.starts).tolist()
-        check_truths(known, len(lengths), "what is known of the heads of each sentence", "sentence", name)
+        known = check_truths(known, len(lengths), "what is known of the heads of each sentence", "sentence", name)
         classes = self.classes.tolist()
         tables = [open_arcs(tree, lengths[i], classes, f"{name}[{i}]") for i, tree in enumerate(known)]
         excluded = as_blocks([~is_open.ravel() for is_open in tables], bool)

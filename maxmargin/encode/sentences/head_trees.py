@@ -14,9 +14,9 @@ from maxmargin.wording import quote
 ROOT = 0
 
 
-def read_trees(y: Any, lengths: np.ndarray, *, single_root: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
+def read_trees(y: object, lengths: np.ndarray, *, single_root: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
     """Check trees, lists of heads or of pairs of a head and a label; return their heads, and flat labels if any."""
-    check_truths(y, len(lengths), "the heads of the words of each sentence", "sentence")
+    y = check_truths(y, len(lengths), "the heads of the words of each sentence", "sentence")
     trees = [_as_tree(tree, f"y[{i}]") for i, tree in enumerate(y)]
     are_labelled = [len(tree) > 0 and isinstance(tree[0], (tuple, list)) for tree in trees]
     heads, labels = [], []
@@ -83,7 +83,7 @@ def read_open_trees(
     y: Sequence[object], lengths: np.ndarray, classes: np.ndarray | None, *, lift: bool
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """The labels of arcs that trees name, besides those so far, and `open_arcs` of each; whole trees may be lifted."""
-    check_truths(y, len(lengths), "what is known of the heads of each sentence", "sentence")
+    y = check_truths(y, len(lengths), "what is known of the heads of each sentence", "sentence")
     named = {pair[1] for tree in y if tree is not None for pair in _pairs(tree)}
     named |= set() if classes is None else {*classes.tolist()}
     if len({isinstance(label, str) for label in named}) > 1:
@@ -102,7 +102,7 @@ def read_open_trees(
     return classes, tables
 
 
-def _pairs(tree: object) -> list[Any]:
+def _pairs(tree: object) -> list[Sequence[object]]:
     """The pairs of a head and a label that what is known of a tree names."""
     arcs = [
         arc for known in _as_tree(tree, "y") for arc in (known if isinstance(known, (set, frozenset)) else (known,))

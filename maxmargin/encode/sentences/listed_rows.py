@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.example_checks import check_truths
@@ -60,7 +61,7 @@ def learn_listed(
     if given is None or not any(given.items):
         return None, list_nothing(lengths, 0)
 
-    def learn() -> tuple[Vocabulary | None, Any]:
+    def learn() -> tuple[Vocabulary | None, Rows]:
         are_named, items = have_names(given.items)
         if not are_named:
             return None, _stack(given.items, None)
@@ -121,8 +122,7 @@ def _read(X: object, segment_features: object, lengths: np.ndarray) -> Given | N
     if found is None:
         return None
     kind = "a list of (start, end, features) per sequence"
-    check_truths(found, len(lengths), kind, "sequence", "segment_features")
-    assert isinstance(found, Iterable)
+    found = check_truths(found, len(lengths), kind, "sequence", "segment_features")
     spans: list[list[tuple[int, int]]] = []
     items: list[list[Any]] = []
     for i, (row, length) in enumerate(zip(found, lengths.tolist(), strict=True)):
@@ -151,7 +151,7 @@ def _check_bounds(begin: Any, end: Any, length: int, name: str) -> tuple[int, in
     return int(begin), int(end)
 
 
-def _stack(items: list[list[Any]], width: int | None) -> Rows:
+def _stack(items: list[list[ArrayLike]], width: int | None) -> Rows:
     filled = next(row for row in items if row)
     width = np.size(filled[0]) if width is None else width
     none = np.zeros((0, width))

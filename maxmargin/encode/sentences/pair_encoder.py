@@ -106,11 +106,10 @@ class PairEncoder(RowEncoder[P]):
         return table
 
     @classmethod
-    def check_sentences(cls, X: Any) -> Sequence[object]:
+    def check_sentences(cls, X: object) -> Sequence[object] | np.ndarray:
         """Sentences as a list, checked to be one."""
         X = [*X] if isinstance(X, Iterable) and not (isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X)) else X
-        check_examples(X, f"sentences with the features of {cls.expected}", "sentence")
-        return X
+        return check_examples(X, f"sentences with the features of {cls.expected}", "sentence")
 
     @classmethod
     def count_words(cls, X: Iterable[object]) -> np.ndarray:

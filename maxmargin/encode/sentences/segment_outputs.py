@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.encode.inputs.example_checks import as_labels, check_truths, join_classes
-from maxmargin.text.schemes import OUTSIDE, find_entities, fitting_scheme, read_tags
+from maxmargin.text.schemes import OUTSIDE, Entity, find_entities, fitting_scheme, read_tags
 from maxmargin.wording import count_of, quote
 
 TAGS = "IOB2"  # the scheme of tags that are known in part
@@ -155,10 +155,10 @@ def are_tags(y: object) -> bool:
     return False
 
 
-def read_outputs(y: Any, lengths: np.ndarray, name: str = "y", *, has_gaps: bool = False) -> KnownOutputs:
+def read_outputs(y: object, lengths: np.ndarray, name: str = "y", *, has_gaps: bool = False) -> KnownOutputs:
     """Read what is known of sequences of these lengths; where `has_gaps`, nothing is known between segments."""
     y = [*y] if isinstance(y, Iterator) else y
-    check_truths(y, len(lengths), "segments, or tags, of each sequence", "sequence", name)
+    y = check_truths(y, len(lengths), "segments, or tags, of each sequence", "sequence", name)
     if are_tags(y):
         return _read_tags(y, lengths, name)
     examples = []
@@ -240,7 +240,7 @@ def _read_tags(y: Any, lengths: np.ndarray, name: str) -> KnownOutputs:
     return KnownOutputs([_read_partial(row, f"{name}[{i}]") for i, row in enumerate(rows)], TAGS)
 
 
-def _spell_out(entities: Sequence[Any], length: int) -> list[Known]:
+def _spell_out(entities: Sequence[Entity], length: int) -> list[Known]:
     """Entities, and a segment for each row between them."""
     row, at = [], 0
     for begin, end, label in [*entities, (length, length, None)]:

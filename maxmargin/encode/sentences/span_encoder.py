@@ -57,7 +57,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         X = cls.check_sentences(X)
         lengths = cls.count_words(X)
         given: Any = [*y] if isinstance(y, Iterator) else y
-        check_truths(given, len(lengths), "the labelled spans of each sentence", "sentence")
+        given = check_truths(given, len(lengths), "the labelled spans of each sentence", "sentence")
         is_weak = np.array([*map(is_partial, given)])
         trees = read_span_trees([() if is_partial(tree) else tree for tree in given], lengths)
         known = {int(i): given[i] for i in np.flatnonzero(is_weak)}
@@ -139,9 +139,9 @@ class SpanEncoder(PairEncoder[SpanProblem]):
     def is_partial(self, y: object) -> bool:
         return hasattr(y, "__iter__") and any(map(is_partial, y))
 
-    def exclusions(self, problem: SpanProblem, known: Any, name: str) -> Blocks:
+    def exclusions(self, problem: SpanProblem, known: object, name: str) -> Blocks:
         lengths = np.diff(problem.starts).tolist()
-        check_truths(known, len(lengths), "what is known of the spans of each sentence", "sentence", name)
+        known = check_truths(known, len(lengths), "what is known of the spans of each sentence", "sentence", name)
         classes = self.classes.tolist()
         flags = [exclude_spans(spans, lengths[i], classes, f"{name}[{i}]") for i, spans in enumerate(known)]
         excluded = as_blocks(flags, bool)

@@ -33,9 +33,9 @@ class LabelledSpans(NamedTuple):
         return labels
 
 
-def read_span_trees(y: Any, lengths: np.ndarray) -> list[LabelledSpans]:
+def read_span_trees(y: object, lengths: np.ndarray) -> list[LabelledSpans]:
     """Check trees, lists of triples of start, end and label; from the top down, left before right."""
-    check_truths(y, len(lengths), "the labelled spans of each sentence", "sentence")
+    y = check_truths(y, len(lengths), "the labelled spans of each sentence", "sentence")
     return [
         _read_tree(tree, n_words, f"y[{i}]") for i, (tree, n_words) in enumerate(zip(y, lengths.tolist(), strict=True))
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,7 +36,7 @@ def learn_transitions(
     if given is None:
         return None, None
 
-    def learn() -> tuple[Vocabulary | None, Any]:
+    def learn() -> tuple[Vocabulary | None, Rows]:
         are_named, edges = have_names(given)
         if not are_named:
             return None, _stack(edges, None)
@@ -58,7 +58,7 @@ def read_transitions(
     if given is None:
         return None
 
-    def read() -> Any:
+    def read() -> Rows:
         if vocabulary is None:
             return _stack(given, width)
         return known_by_name(given, vocabulary, may_be_empty=True)
@@ -78,7 +78,7 @@ def with_constant(rows: Rows) -> Rows:
     return Rows(sp.csr_array((*parts, indptr), (n_rows, 1 + matrix.shape[1])), rows.starts)
 
 
-def _find(X: object, edge_features: object) -> Any:
+def _find(X: object, edge_features: object) -> object:
     carried = find_edges(X)
     if carried is not None and edge_features is not None:
         raise ValueError("edge_features must be None: X has features of transitions already.")

@@ -26,6 +26,7 @@ from maxmargin.persist.spilled import SpillFile
 from maxmargin.problem import AnyProblem, all_true_outputs, n_examples, part_sizes
 from maxmargin.solvers.block_coordinate.bcfw import BCFW
 from maxmargin.solvers.frame.held_out import HeldOut
+from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.objective.active_sets import without_means
 from maxmargin.solvers.parted.portions import LocalPortions, Portion, Portions
@@ -117,7 +118,7 @@ def prepare(
     return Task(encoder, problem, layout, lower, upper, weights, dual_shape, weak)
 
 
-def find_start(model: StructuredModel, task: Task) -> Any:
+def find_start(model: StructuredModel, task: Task) -> Result | np.ndarray | None:
     """Where a warm start begins: at the last solution, if it is one of a problem of the same kind, or its weights."""
     if not (model.warm_start and hasattr(model, "_w")):
         return None

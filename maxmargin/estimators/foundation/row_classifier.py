@@ -77,11 +77,11 @@ class RowClassifier(Precision, StructuredModel):
     def _check_targets(self, y: np.ndarray) -> None:
         """Raise unless the targets, which scikit-learn has checked, are such as it can learn."""
 
-    def _learn(self, X: Any, y: Any, *, multi_output: bool = False, **data: Any) -> Learned:
+    def _learn(self, X: object, y: object, *, multi_output: bool = False, **data: Any) -> Learned:
         model = copy(self)  # a failed fit changes nothing
-        X, y = model._check_rows(X, y, multi_output=multi_output, reset="former" not in data)
-        self._check_targets(y)
-        return super()._learn(X, y, feature_names=vars(model).get("feature_names_in_"), **data)
+        rows, targets = model._check_rows(X, y, multi_output=multi_output, reset="former" not in data)
+        self._check_targets(targets)
+        return super()._learn(rows, targets, feature_names=vars(model).get("feature_names_in_"), **data)
 
     def _set_weights(self, encoder: Encoder, w: np.ndarray) -> None:
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit

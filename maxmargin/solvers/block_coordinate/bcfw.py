@@ -17,6 +17,8 @@ from maxmargin.solvers.parted.parted_objective import PartedObjective
 from maxmargin.solvers.parted.portions import LocalPortions
 from maxmargin.trace import Certificate
 
+Blockwise = BlockState | PartedBlocks | ScatteredBlocks
+
 SAMPLINGS = ("uniform", "permutation", "gap")
 LEAST_PASSES = 3  # between two certificates: known gaps understate the true ones, so many calls would be in vain
 STALE_SHARE = 0.8  # the sum of the last known gaps that calls for an exact certificate, as a share of the tolerance
@@ -102,7 +104,7 @@ class BCFW(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         yield from self.improve(run.take_up(lambda: self.begin(run)))
 
-    def begin(self, run: Run) -> Any:
+    def begin(self, run: Run) -> Blockwise:
         """The state to go on from: of all examples, of portions one after the other, or of portions side by side."""
         if not isinstance(run.objective, PartedObjective):
             return BlockState(self, run)
@@ -131,7 +133,7 @@ class BCFW(Solver):
             state.primal, state.n_passes = certificate.primal, run.passes_to_go(self.gap_every)
             yield certificate
 
-    def seems_solved(self, state: Any, target: float, n_passes: int) -> bool:
+    def seems_solved(self, state: Blockwise, target: float, n_passes: int) -> bool:
         """Whether the known gaps, so many passes after a certificate, call for the next one."""
         known = state.gaps.sum()
         if not self.exact_gaps:

@@ -111,7 +111,7 @@ def begin_there(solver: BCFW, run: Run) -> BlockState:
     return state
 
 
-def save_there(state: BlockState) -> dict[str, Any]:
+def save_there(state: BlockState) -> dict[str, object]:
     """What is kept of a state until the next visit."""
     kept = {name: value for name, value in vars(state).items() if name not in ("run", "outputs", "gaps")}
     return {**kept, "means": state.run.dual.means}

@@ -134,7 +134,7 @@ def run_there(objective: Objective, v: np.ndarray | None = None, edges: Edges = 
     return run
 
 
-def begin_round(objective: Objective, solver: BCFW) -> dict[str, Any]:
+def begin_round(objective: Objective, solver: BCFW) -> dict[str, object]:
     """What is kept of a portion in the beginning."""
     return save_there(begin_there(solver, run_there(objective)))
 

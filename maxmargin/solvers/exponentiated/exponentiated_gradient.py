@@ -206,7 +206,7 @@ class SingleSteps:
         self.gaps = RangeTrees([] if self.rounds is None else self.rounds.ranges.bounds)
         self.rooms = [aligned((3, int(runner.part_sizes.max())), runner.dtype) for _ in range(n_ranges)]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All but the objective, if it is not that of the run, but in which precision it is."""
         dtype = None if self.objective is self.run.objective else self.objective.runner.dtype
         kept = {name: value for name, value in vars(self).items() if name not in ("rounds", "gaps", "rooms")}

@@ -183,7 +183,7 @@ def digest(value: object) -> str:
     return found.hexdigest()
 
 
-def _digest(value: Any, update: Callable[[Any], None]) -> None:
+def _digest(value: Any, update: Callable[[bytes | memoryview], None]) -> None:
     if isinstance(value, np.ndarray) and value.dtype != object:
         update(f"{value.dtype.str}{value.shape}".encode())
         update(np.ascontiguousarray(value).view(np.uint8).data if value.size else b"")

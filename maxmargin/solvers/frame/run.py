@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.loss_pass import Evaluation
 from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.trace import Certificate, Status, Trace
+
+S = TypeVar("S")
 
 STEPS = "steps"  # the kind of work that is counted in passes
 
@@ -101,7 +103,7 @@ class Run:
         self.state: Any = None  # with what else a solver goes on from one certificate to the next
         self.is_estimated = False  # whether primal values are estimates, not bounds
 
-    def take_up(self, begin: Callable[[], object]) -> Any:
+    def take_up(self, begin: Callable[[], S]) -> S:
         """The state with which a solver goes on: the one it began with or, in a run that is resumed, a later one.
 
         All that it needs after a certificate must then be there, in `w`, in `dual` or in `rng`.

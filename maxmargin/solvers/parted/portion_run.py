@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.bounds import make_bounds
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.parted.portions import LocalPortions
+
+S = TypeVar("S")  # the steps on a portion
 
 
 class PortionRun(Run):
@@ -67,8 +69,8 @@ def free_weights(run: Run) -> np.ndarray:
     return v
 
 
-class PortionVisits:
-    """PortionVisits of portions, by steps that each have a state there.
+class PortionVisits(Generic[S]):
+    """Visits of portions, by steps that each have a state there.
 
     Parameters
     ----------
@@ -85,9 +87,9 @@ class PortionVisits:
     def __init__(
         self,
         run: Run,
-        make: Callable[[PortionRun], Any],
-        resume: Callable[[PortionRun, Any], Any],
-        save: Callable[[Any], Any],
+        make: Callable[[PortionRun], S],
+        resume: Callable[[PortionRun, dict[str, object]], S],
+        save: Callable[[S], dict[str, object]],
     ) -> None:
         self.run, self.make, self.resume, self.save = run, make, resume, save
         portions: LocalPortions = run.objective.portions  # type: ignore[attr-defined]
@@ -96,7 +98,7 @@ class PortionVisits:
         self.states: list[Spilled | None] = [None] * len(self.shares)
 
     @contextmanager
-    def visit(self, k: int, *, changes: bool = True) -> Iterator[Any]:
+    def visit(self, k: int, *, changes: bool = True) -> Iterator[S]:
         """The steps on portion k, at the weights of the run, which takes over what they come to."""
         kept, inner = self.states[k], PortionRun(self.run, k)
         steps = self.make(inner) if kept is None else self.resume(inner, kept.load())
@@ -107,14 +109,14 @@ class PortionVisits:
         elif changes:
             kept.store(self.save(steps))
 
-    def in_turn(self, *, changes: bool = True) -> Iterator[tuple[float, Any]]:
+    def in_turn(self, *, changes: bool = True) -> Iterator[tuple[float, S]]:
         """The share and the steps of every portion, in their order."""
         for k, share in enumerate(self.shares.tolist()):
             with self.visit(k, changes=changes) as steps:
                 yield share, steps
             del steps
 
-    def in_random_order(self) -> Iterator[Any]:
+    def in_random_order(self) -> Iterator[S]:
         """The steps of every portion, in an order drawn by the run, until it is to end."""
         for k in self.run.rng.permutation(len(self.shares)).tolist():
             with self.visit(k) as steps:

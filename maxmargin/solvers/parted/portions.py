@@ -69,7 +69,7 @@ def receive(*args: object) -> Portion:
     return Portion(*in_tuples(own, args))
 
 
-def own(value: object) -> Any:
+def own(value: object) -> object:
     """An array of one's own: those from other processes may be read-only, and lie anywhere."""
     return value.copy() if isinstance(value, np.ndarray) else value
 
@@ -195,12 +195,12 @@ def own_of(k: int, kept: Kept) -> Any:
     return kept.values[k]
 
 
-def hand_out(value: object, get: Callable[[Kept], Any]) -> Any:
+def hand_out(value: object, get: Callable[[Kept], object]) -> Any:
     """A value with what is kept, also inside of tuples, replaced by what `get` makes of it."""
     return in_tuples(lambda leaf: get(leaf) if isinstance(leaf, Kept) else leaf, value)
 
 
-def in_tuples(change: Callable[[Any], Any], value: object) -> Any:
+def in_tuples(change: Callable[[object], object], value: object) -> Any:
     """What a function makes of a value, and of those in tuples."""
     if isinstance(value, tuple):
         fields = (in_tuples(change, field) for field in value)

@@ -13,7 +13,9 @@ from maxmargin.structures.derived.groups import CoveredProblem, CoverProblem, ma
 from maxmargin.supervision.image_annotations import Group
 
 
-def cover_groups(problem: AnyProblem, consistent: object, groups: list[list[Group]]) -> tuple[Any, Any]:
+def cover_groups(
+    problem: AnyProblem, consistent: object, groups: list[list[Group]]
+) -> tuple[AnyProblem, CoveredProblem]:
     """The problem with the costs of groups that are not covered, and what agrees with what is known, too, with all."""
     made = make_groups(problem, groups)
     covered = CoveredProblem(consistent, made, all_true_outputs(problem))

@@ -76,7 +76,7 @@ class CustomProblem:
     'OPTIMAL'
     """
 
-    def __init__(self, model: Any, X: Iterable[Any], Y: Iterable[Any] | None = None, n_features: int = 0) -> None:
+    def __init__(self, model: Any, X: Iterable[object], Y: Iterable[Any] | None = None, n_features: int = 0) -> None:
         self.model = model
         self.X = _as_list(X, "X must be a list of examples")
         self.Y = None if Y is None else _as_list(Y, "y must be a list of outputs")
@@ -134,7 +134,7 @@ class CustomProblem:
                 return output
         raise ValueError(f"{name}[{i}], {quote(known)}, leaves no output of X[{i}].")
 
-    def _agreeing(self, i: int, known: Any) -> np.ndarray:
+    def _agreeing(self, i: int, known: object) -> np.ndarray:
         """Which outputs of example i, by number, agree with what is known."""
         seen = self._enumerate(i)
         number = seen.numbers.get(key_of(known))
@@ -196,7 +196,7 @@ class CustomProblem:
             seen.add(key, y, self._parts_of(i, y))
         return seen.numbers[key]
 
-    def output(self, i: int, row: Any) -> Any:
+    def output(self, i: int, row: np.ndarray) -> object:
         """The output of example i with the number row[0]."""
         return self._seen[i].outputs[row[0]]
 
@@ -205,7 +205,7 @@ class CustomProblem:
         for y in self.model.outputs(self.X[i]):
             yield np.array([self.number(i, y)], np.int32)
 
-    def _parts_of(self, i: int, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _parts_of(self, i: int, y: object) -> tuple[np.ndarray, np.ndarray]:
         """The parts of an output that are not zero: their numbers and values."""
         indices, values = non_zeros(self.model.features(self.X[i], y), self.n_features, f"features(X[{i}], {y!r})")
         cost = 0.0 if self.Y is None else float(self.model.cost(self.Y[i], y))
@@ -270,11 +270,11 @@ class CustomProblem:
     def augment(self, i: int, theta: np.ndarray) -> None:
         theta[-1] += 1
 
-    def add_output(self, i: int, y: Any, scale: float, mu: np.ndarray) -> None:
+    def add_output(self, i: int, y: np.ndarray, scale: float, mu: np.ndarray) -> None:
         indices, values = self._seen[i].parts[y[0]]
         mu[indices] += scale * values
 
-    def score_output(self, i: int, theta: np.ndarray, y: Any) -> float:
+    def score_output(self, i: int, theta: np.ndarray, y: np.ndarray) -> float:
         indices, values = self._seen[i].parts[y[0]]
         return float(theta.take(indices) @ values)
 
@@ -287,7 +287,7 @@ class CustomProblem:
             return (w if weight == 1 else w / weight), self.Y[i]  # type: ignore[index]
         return w, None
 
-    def max_oracle(self, i: int, theta: np.ndarray, y: np.ndarray, work: Any) -> float:
+    def max_oracle(self, i: int, theta: np.ndarray, y: np.ndarray, work: object) -> float:
         if self._left[i] is not None and not self._can_enumerate:
             y[0] = self.number(i, self.model.complete(self.X[i], theta[:-1].copy(), self._left[i]))
         elif self._left[i] is None and hasattr(self.model, "argmax"):

@@ -34,7 +34,7 @@ class LinearizedProblem(NamedTuple):
     excluded: Blocks
 
 
-def linearized(base: AnyProblem, derivatives: np.ndarray, offset: np.ndarray) -> Any:
+def linearized(base: AnyProblem, derivatives: np.ndarray, offset: np.ndarray) -> LinearizedProblem:
     """A problem of the parts of `base`, given the derivatives of their potentials, (sum of parts, d), and offsets.
 
     Examples

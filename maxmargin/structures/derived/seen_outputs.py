@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ def squared_distances(table: sp.csr_array) -> np.ndarray:
     return np.maximum(table.power(2).sum(axis=1) - 2 * (table @ mean) + mean @ mean, 0)
 
 
-def key_of(y: object) -> Any:
+def key_of(y: object) -> Hashable:
     """Something hashable that equal outputs share: themselves, if they are."""
     try:
         hash(y)
@@ -60,7 +61,7 @@ def key_of(y: object) -> Any:
     return y
 
 
-def _key_of_unhashable(y: object) -> Any:
+def _key_of_unhashable(y: object) -> Hashable:
     if isinstance(y, np.ndarray):
         return (y.shape, *y.ravel().tolist())
     if isinstance(y, (list, tuple)):

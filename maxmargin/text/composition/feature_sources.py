@@ -8,7 +8,7 @@ from typing import Any, Self
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist.registry import register
 from maxmargin.sklearn_contract import SentenceTransformer
-from maxmargin.text.composition.source_rows import ItemRows, SourceRows, as_rows
+from maxmargin.text.composition.source_rows import ItemRows, Maker, SourceRows, as_rows
 from maxmargin.text.token_features.tokens import as_sentences
 from maxmargin.text.token_features.transformers import fit_transform
 from maxmargin.text.token_features.windows import Sentences
@@ -115,7 +115,7 @@ class FeatureSources(SentenceTransformer):
         """The lists that were found to be made of the sentences to train on."""
         return [title for source in self.sources for title in getattr(source, "cross_fit_", [])]
 
-    def leaks(self, *data: Any) -> Iterator[str]:
+    def leaks(self, *data: object) -> Iterator[str]:
         """What there is to say of lists that know far more entities of y than of held-out sentences."""
         for source in self.sources:
             if hasattr(source, "leaks"):
@@ -125,7 +125,7 @@ class FeatureSources(SentenceTransformer):
 class OwnFunction:
     """A function of sentences as a transformer."""
 
-    def __init__(self, make: Any) -> None:
+    def __init__(self, make: Maker) -> None:
         self.make = make
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from maxmargin.text.token_features.named_features import (
     NO_COLUMN,
     DenseColumns,
     FeatureColumns,
+    NamedFeatures,
     find_dense,
     find_edges,
     find_listed,
@@ -19,6 +20,8 @@ from maxmargin.text.token_features.named_features import (
 )
 from maxmargin.text.token_features.token_blocks import pad_rows
 from maxmargin.wording import count_of, quote
+
+T = TypeVar("T")
 
 Maker = Callable[[Any], Any]  # from a sentence to a list of names, or a dict, for each of its tokens
 
@@ -36,7 +39,7 @@ class SourceRows(Sequence):
     def __getitem__(self, i: int) -> list[list[str]]: ...
     @overload
     def __getitem__(self, i: slice) -> SourceRows: ...
-    def __getitem__(self, i: int | slice) -> Any:
+    def __getitem__(self, i: int | slice) -> list[list[str]] | SourceRows:
         found = [part[i] for part in self.parts]
         return SourceRows(found) if isinstance(i, slice) else join_items(found, i)
 
@@ -61,12 +64,12 @@ class SourceRows(Sequence):
         found = [edges for edges in map(find_edges, self.parts) if edges is not None]
         return SourceRows(found) if found else None
 
-    def segment_features(self) -> Any:
+    def segment_features(self) -> object:
         """The features of segments of the source that has some."""
         return find_only(map(find_listed, self.parts), "features of segments")
 
 
-def find_only(found: Iterable[Any], what: str) -> Any:
+def find_only(found: Iterable[T | None], what: str) -> T | None:
     """The only one of several that is not None, or None; raises if there are more."""
     known = [one for one in found if one is not None]
     if len(known) > 1:
@@ -85,7 +88,7 @@ class ItemRows(Sequence):
         Makes them of a sentence.
     """
 
-    def __init__(self, sentences: Sequence[Any], make: Maker | None = None) -> None:
+    def __init__(self, sentences: Sequence[object], make: Maker | None = None) -> None:
         self.sentences, self.make = sentences, make
 
     def __len__(self) -> int:
@@ -95,7 +98,7 @@ class ItemRows(Sequence):
     def __getitem__(self, i: int) -> list[list[str]]: ...
     @overload
     def __getitem__(self, i: slice) -> ItemRows: ...
-    def __getitem__(self, i: int | slice) -> Any:
+    def __getitem__(self, i: int | slice) -> list[list[str]] | ItemRows:
         if isinstance(i, slice):
             return ItemRows(self.sentences[i], self.make)
         return self._names(self.sentences[i], i)
@@ -119,7 +122,7 @@ class ItemRows(Sequence):
             yield [columns.find(names) for names in self._names(sentence, i)]
 
 
-def as_rows(features: Any) -> Any:
+def as_rows(features: Any) -> NamedFeatures:
     """What a transformer has made, as a sequence that looks up its columns."""
     return features if is_named(features) else ItemRows(features)
 
@@ -143,7 +146,7 @@ def names_of(item: object, title: str, i: int, t: int) -> list[str]:
     return names
 
 
-def join_items(found: Sequence[Any], i: int) -> list[Any]:
+def join_items(found: Sequence[Sequence[Sequence[T]]], i: int) -> list[list[T]]:
     """The features of each token of sentence i, by all sources."""
     check_sizes([len(items) for items in found], i)
     return [[*chain(*items)] for items in zip(*found, strict=True)]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from maxmargin.text.sentence_files.line_files import FileToRead
 from maxmargin.text.standoff.annotated_texts import AnnotatedText, TextEntity
 from maxmargin.text.standoff.tokenizer import sentences_of_doc
 
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
 
-def _spacy() -> Any:
+
+def _spacy() -> ModuleType:
     try:
         import spacy
     except ImportError:
@@ -48,7 +53,7 @@ def write_docbin(path: Path, texts: Iterable[AnnotatedText]) -> None:
     path.write_bytes(spacy.tokens.DocBin(docs=docs).to_bytes())
 
 
-def _doc(vocab: object, annotated: AnnotatedText) -> Any:
+def _doc(vocab: Vocab, annotated: AnnotatedText) -> Doc:
     """A document of the tokens of a text; what is between them, but for single blanks, is a token of its own."""
     words, spaces, starts, last = list[str](), list[bool](), list[bool](), 0
     text = annotated.text

@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from maxmargin.wording import quote
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
 
 Span = tuple[int, int]
 Sentences = list[list[Span]]
@@ -105,7 +108,7 @@ def spacy_tokenizer(language: str) -> Tokenizer:
     return lambda text: sentences_of_doc(pipeline(text))
 
 
-def words_of_doc(doc: Any) -> Iterator[list[Any]]:
+def words_of_doc(doc: Doc) -> Iterator[list[Token]]:
     """The tokens of the sentences of a document of spaCy, but for those that are blank."""
     for part in doc.sents if doc.has_annotation("SENT_START") else [doc]:
         tokens = [token for token in part if not token.is_space]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from maxmargin.text.sentence_files.conllu import Sentence
 from maxmargin.text.syntax_features import word_pairs
 from maxmargin.text.syntax_features.word_pairs import Field, FoundNames, PairFeatures, WordPairs
 from maxmargin.text.token_features.named_features import FeatureColumns
-from maxmargin.text.token_features.tokens import Token, as_sentences
+from maxmargin.text.token_features.tokens import Token, Tokens, as_sentences
 
 # Fields of an arc: h and m are head and dependent, w is the word and t the tag; -1 and +1 are neighbours.
 WORD_TEMPLATES = ("hw", "mw", "hw mw")
@@ -111,7 +110,7 @@ class WordArcs(WordPairs):
         return lengths * (lengths + 1)
 
     def find_pairs(
-        self, columns: FeatureColumns, sentences: Sequence[Any], rows: np.ndarray, n_rows: np.ndarray
+        self, columns: FeatureColumns, sentences: Sequence[Tokens], rows: np.ndarray, n_rows: np.ndarray
     ) -> FoundNames:
         lengths = np.array([len(tokens.words) for tokens in sentences])
         word, head = np.divmod(rows, np.repeat(lengths + 1, n_rows))

@@ -74,7 +74,7 @@ class SegmentFeatures(WindowFeatures):
             self.segment_names_ = self._find_names(X, y)
         return self
 
-    def _find_names(self, X: Sentences, y: Sequence[Any]) -> frozenset[str]:
+    def _find_names(self, X: Sentences, y: Sequence[object]) -> frozenset[str]:
         rows, counts = self.transform(X), Counter[str]()
         for i, true in enumerate(true_spans(y)):
             counts.update(name for begin, end, names in rows.list_segments(i) if (begin, end) in true for name in names)
@@ -112,12 +112,12 @@ class SegmentFeatures(WindowFeatures):
         gazetteers = rows.extractor.arguments[2]
         return ListedWindows(rows, gazetteers, self.longest_segment, getattr(self, "segment_names_", None))
 
-    def _pack(self) -> dict[str, Any]:
+    def _pack(self) -> dict[str, object]:
         names = getattr(self, "segment_names_", None)
         return {**self.get_params(deep=False), "segment_names": None if names is None else sorted(names)}
 
 
-def remake(segment_names: Any, **options: Any) -> SegmentFeatures:
+def remake(segment_names: object, **options: Any) -> SegmentFeatures:
     """The transformer that a file has the options and the names of."""
     features = SegmentFeatures(**options)
     if segment_names is not None:

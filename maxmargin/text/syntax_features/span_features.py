@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from maxmargin.persist.registry import register
 from maxmargin.text.syntax_features import word_pairs
 from maxmargin.text.syntax_features.word_pairs import Field, FoundNames, PairFeatures, WordPairs
 from maxmargin.text.token_features.named_features import FeatureColumns
-from maxmargin.text.token_features.tokens import Token, as_sentences
+from maxmargin.text.token_features.tokens import Token, Tokens, as_sentences
 
 # Fields of a span: f and l are its first and last word, b and a those before and after; w is the word, t the tag, and
 # -1 and +1 are neighbours. With the length, "ft ft+1 lt-1 lt" has all tags of up to four words.
@@ -86,7 +85,7 @@ class WordSpans(WordPairs):
         return lengths * (lengths + 1) // 2
 
     def find_pairs(
-        self, columns: FeatureColumns, sentences: Sequence[Any], rows: np.ndarray, n_rows: np.ndarray
+        self, columns: FeatureColumns, sentences: Sequence[Tokens], rows: np.ndarray, n_rows: np.ndarray
     ) -> FoundNames:
         lengths = np.array([len(tokens.words) for tokens in sentences])
         ends = np.concatenate([np.stack(np.triu_indices(n)) for n in lengths], axis=1)

@@ -12,7 +12,7 @@ import numpy as np
 from maxmargin.arrays.blocks import Blocks, places_in, starts_of
 from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.token_features.named_features import FeatureColumns
-from maxmargin.text.token_features.tokens import Token, split_tokens
+from maxmargin.text.token_features.tokens import Token, Tokens, split_tokens
 
 MOST_PAIRS = 100_000  # looked up at once
 DISTANCES = np.array([1, 2, 3, 4, 5, 10])  # the last distance of each bin
@@ -65,7 +65,7 @@ class WordPairs(Sequence):
 
     @abstractmethod
     def find_pairs(
-        self, columns: FeatureColumns, sentences: Sequence[Any], rows: np.ndarray, n_rows: np.ndarray
+        self, columns: FeatureColumns, sentences: Sequence[Tokens], rows: np.ndarray, n_rows: np.ndarray
     ) -> FoundNames:
         """Look up the names of all rows, of which each sentence, made of tokens, has so many."""
 
@@ -111,7 +111,7 @@ class WordPairs(Sequence):
 
     def find_columns(self, columns: FeatureColumns) -> Iterator[Blocks]:
         """The same, a block for each sentence: faster, as there are many."""
-        waiting: list[Any] = []
+        waiting: list[tuple[Tokens, Any]] = []
         n_waiting = 0
         for i, sentence in enumerate(self.sentences):
             tokens = split_tokens(sentence, i)
@@ -123,7 +123,7 @@ class WordPairs(Sequence):
         if waiting:
             yield from self._look_up(waiting, columns)
 
-    def _look_up(self, waiting: Sequence[Any], columns: FeatureColumns) -> Iterator[Blocks]:
+    def _look_up(self, waiting: Sequence[tuple[Tokens, Any]], columns: FeatureColumns) -> Iterator[Blocks]:
         sentences = [tokens for tokens, _ in waiting]
         if self.chosen is None:
             n_rows = self.count_pairs(np.array([len(tokens.words) for tokens in sentences]))
@@ -162,7 +162,7 @@ def number_strings(strings: Iterable[str]) -> Field:
     return Field(numbers, [*known])
 
 
-def number_columns(sentences: Sequence[Any], before: tuple[str, ...], after: tuple[str, ...]) -> list[Field]:
+def number_columns(sentences: Sequence[Tokens], before: tuple[str, ...], after: tuple[str, ...]) -> list[Field]:
     """The words of all sentences, with what is before and after each of them, then each of their columns of tags."""
     columns = [[(tokens.words, *tokens.tags)[k] for tokens in sentences] for k in range(1 + len(sentences[0].tags))]
     return [

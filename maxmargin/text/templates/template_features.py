@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self, overload
+from typing import Self, overload
 
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist import Location
@@ -120,7 +120,7 @@ class TemplateRows(Sequence):
     def __getitem__(self, i: int) -> list[list[str]]: ...
     @overload
     def __getitem__(self, i: slice) -> TemplateRows: ...
-    def __getitem__(self, i: int | slice) -> Any:
+    def __getitem__(self, i: int | slice) -> list[list[str]] | TemplateRows:
         if isinstance(i, slice):
             return TemplateRows(self.all_templates, self.sentences[i], between=self.between)
         words, tags, *_ = split_tokens(self.sentences[i], i)

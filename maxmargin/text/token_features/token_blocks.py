@@ -254,7 +254,7 @@ def beside(rows: Rows, values: Sequence[Value], shift: int) -> Iterator[tuple[li
     return zip(rows[max(0, -shift) :], values[max(0, shift) :], strict=False)
 
 
-def pad_rows(rows: Any) -> np.ndarray:
+def pad_rows(rows: Sequence[Sequence[Any]]) -> np.ndarray:
     """Rows of columns as a table."""
     lengths = np.array([len(row) for row in rows], np.int64)
     table = np.full((len(rows), int(lengths.max(initial=0))), NO_COLUMN, np.int32)

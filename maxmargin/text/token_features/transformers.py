@@ -29,7 +29,7 @@ def fit_transform(features: Transformer, X: Sentences, y: LabelSequences) -> Any
 
 
 def warn_of_lists(
-    features: Transformer, X: Sentences, y: Any, X_dev: Sentences | None, y_dev: LabelSequences | None
+    features: Transformer, X: Sentences, y: object, X_dev: Sentences | None, y_dev: LabelSequences | None
 ) -> None:
     """Warn of gazetteers that seem to be made of the sentences to train on."""
     if hasattr(features, "leaks") and X_dev is not None and y_dev is not None:
