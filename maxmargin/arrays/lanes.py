@@ -13,24 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
 from numba.core.datamodel import models
-from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.typing.templates import AbstractTemplate, Signature, infer_global, signature
 from numba.extending import lower_builtin, register_model
 
 from maxmargin.runtime.dispatch import helper
-
-if TYPE_CHECKING:
-    from numba.core.base import BaseContext
-    from numba.core.datamodel.manager import DataModelManager
-    from numba.core.typing.templates import Signature
-
-    from maxmargin.runtime.numba_private import Lowering
 
 Index = int | np.signedinteger
 LANES = 8
@@ -146,7 +140,7 @@ class Vector(types.Type):
 
 @register_model(Vector)
 class _VectorModel(models.PrimitiveModel):
-    def __init__(self, manager: DataModelManager, kind: Vector) -> None:
+    def __init__(self, manager: object, kind: Vector) -> None:
         super().__init__(manager, kind, ir.VectorType(_scalar(kind.dtype), LANES))
 
 

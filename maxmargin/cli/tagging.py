@@ -139,7 +139,7 @@ def true_tags(document: Document, tagger: Tagger | LightTagger) -> list[list[Any
 
 def predict_all(
     tagger: Tagger | LightTagger, document: Document, like: Tagger | LightTagger | None = None
-) -> list[list[Any]]:
+) -> list[list[object]]:
     """The tags that a tagger gives a document; raises where they are not like those of another tagger."""
     common.same_tokens(document, tagger)
     if like is not None and (tagger.scheme_ is None) != (like.scheme_ is None):

@@ -41,10 +41,10 @@ class CandidateEncoder(RowEncoder[CandidateProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
         min_count: int = 1,
         n_hashed: int | None = None,
         costs: object = None,
+        dtype: DTypeLike,
         former: CandidateEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `CandidateSVM`."""

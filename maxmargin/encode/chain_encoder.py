@@ -78,8 +78,6 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
-        fit_intercept: bool,
         allowed_transitions: object,
         constraints: object = None,
         with_grams: bool,
@@ -94,6 +92,8 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         label_share: Mapping[object, float] | None = None,
         transition_cost: object = None,
         edge_features: object = None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: ChainEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `ChainSVM` and `ChainCRF`."""

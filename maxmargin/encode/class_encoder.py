@@ -46,10 +46,10 @@ class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
         X: np.ndarray | sp.csr_array,
         y: np.ndarray,
         *,
-        dtype: DTypeLike,
-        fit_intercept: bool,
         cost: object,
         feature_names: np.ndarray | None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: MulticlassEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data that scikit-learn has checked."""

@@ -52,13 +52,13 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
-        fit_intercept: bool,
         cost: object,
         class_weight: object,
         loss: BaseLoss | None = None,
         node_weight: object = None,
         node_cost: object = None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: GraphCutEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""

@@ -94,8 +94,6 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         X: Sequence[tuple[object, ...]],
         y: Sequence[ArrayLike],
         *,
-        dtype: DTypeLike,
-        fit_intercept: bool,
         interaction: str,
         cost: str | None = None,
         class_weight: str | Mapping[object, float] | None = None,
@@ -103,6 +101,8 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         node_weight: Sequence[ArrayLike] | None = None,
         node_cost: object = None,
         edge_cost: object = None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: GraphEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training graphs; arguments are those of `GraphSVM`."""

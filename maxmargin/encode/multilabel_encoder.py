@@ -71,8 +71,6 @@ class MultiLabelEncoder(RowEncoder[Any]):
         X: np.ndarray | sp.csr_array,
         y: ArrayLike,
         *,
-        dtype: DTypeLike,
-        fit_intercept: bool,
         graph: str | int | ArrayLike | None,
         feature_names: np.ndarray | None,
         loss: BaseLoss,
@@ -80,6 +78,8 @@ class MultiLabelEncoder(RowEncoder[Any]):
         class_weight: ClassWeight | Sequence[ClassWeight] = None,
         label_weight: ArrayLike | None = None,
         known: np.ndarray | None = None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: MultiLabelEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data, whose rows scikit-learn has checked.

@@ -78,13 +78,13 @@ class DeformableEncoder(Encoder[DeformableProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
         edges: ArrayLike,
         n_types: int,
         reference: object,
         image_types: bool = False,
         both_ways: bool = False,
         joint_weight: object = None,
+        dtype: DTypeLike,
     ) -> Learned:
         """The encoder and the problem of training images; arguments are those of `DeformableSVM`."""
         rows, shapes = stack_images(X)

@@ -76,8 +76,6 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
-        fit_intercept: bool,
         with_grams: bool,
         only_observed: bool | str,
         cost: object = None,
@@ -87,6 +85,8 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
         node_weight: object = None,
         node_cost: object = None,
         edge_cost: object = None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: TreeEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training trees; arguments are those of `TreeSVM`."""

@@ -131,17 +131,11 @@ class KernelTreeSVM(LabelMaxMargin, KernelArguments, TreeModel):
 
     Attributes
     ----------
-    classes_ : (L,) array
-        The labels, sorted.
     coef_ : Bunch
         ``dual`` (S, L), the coefficients of the support nodes; ``transitions`` (L, L), from the parent's label (row) to
         the child's (column); with edge features, ``edges`` (F_edge, L, L).
-    support_ : (S,) array
-        The numbers of the nodes, among all of the training trees, that have coefficients.
-    support_vectors_ : (S, F) array
-        Their features, unless the kernel is precomputed.
-    n_features_in_ : int
-        The number of features F of a node.
+    classes_, support_, support_vectors_, n_features_in_
+        As those of `KernelChainSVM`, of nodes in place of positions.
 
     Examples
     --------
@@ -168,17 +162,13 @@ class KernelGraphSVM(LabelMaxMargin, KernelArguments, GraphModel):
 
     Attributes
     ----------
-    classes_ : (L,) array
-        The labels, sorted.
     coef_ : Bunch
         ``dual`` (S, L), the coefficients of the support nodes, or ``dual[type]`` for each type of nodes, where there
         are several; ``edges`` as those of `GraphSVM`.
-    support_ : (S,) array
-        The numbers of the nodes, among all of the training graphs, that have coefficients.
-    support_vectors_ : (S, F) array
-        Their features, unless the kernel is precomputed.
-    n_features_in_, n_edge_features_in_ : int
-        The numbers of features of nodes, F, and of edges.
+    n_edge_features_in_ : int
+        The number of features of edges.
+    classes_, support_, support_vectors_, n_features_in_
+        As those of `KernelChainSVM`, of nodes in place of positions.
 
     Examples
     --------
@@ -207,12 +197,8 @@ class KernelCandidateSVM(KernelArguments, CandidateMaxMargin):
     ----------
     coef_ : Bunch
         ``dual`` (S,), the coefficients of the support candidates.
-    support_ : (S,) array
-        The numbers of the candidates, among those of all training examples, that have coefficients.
-    support_vectors_ : (S, F) array
-        Their features, unless the kernel is precomputed.
-    n_features_in_ : int
-        The number of features F.
+    support_, support_vectors_, n_features_in_
+        As those of `KernelChainSVM`, of candidates in place of positions.
 
     Examples
     --------
@@ -238,16 +224,12 @@ class KernelMulticlassSVM(KernelArguments, MulticlassSVM):
 
     Attributes
     ----------
-    classes_ : (L,) array
-        The classes, sorted.
     coef_ : Bunch
         ``dual`` (S, L), the coefficients of the support rows.
-    support_ : (S,) array
-        The numbers of the training rows that have coefficients.
-    support_vectors_ : (S, F) array
-        Their features, unless the kernel is precomputed.
     n_features_in_ : int
         The number of features F; of a precomputed kernel, of training rows.
+    classes_, support_, support_vectors_
+        As those of `KernelChainSVM`, of rows in place of positions.
     feature_names_in_ : (F,) array
         The names of the columns, if X was a data frame.
 

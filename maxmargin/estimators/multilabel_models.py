@@ -148,10 +148,8 @@ class MultiLabelSVM(RelaxableMaxMargin, MultiLabelModel):
         The pairs of labels that are joined.
     edge_coef_ : (E, 2, 2) array
         Their weights, rows for the first label off and on, columns for the second.
-    n_features_in_ : int
-        The number of features F.
-    feature_names_in_ : (F,) array
-        The names of the columns, if X was a data frame.
+    n_features_in_, feature_names_in_
+        As those of `MulticlassSVM`.
 
     Examples
     --------

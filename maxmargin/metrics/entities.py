@@ -139,12 +139,7 @@ def _overall(y_true: object, y_pred: object) -> EntityScore:
 
 
 def entity_precision(y_true: object, y_pred: object) -> float:
-    """The share of predicted entities that are right.
-
-    Parameters
-    ----------
-    y_true, y_pred
-        As in `entity_report`.
+    """The share of predicted entities that are right, of outputs as in `entity_report`.
 
     Examples
     --------
@@ -156,12 +151,7 @@ def entity_precision(y_true: object, y_pred: object) -> float:
 
 
 def entity_recall(y_true: object, y_pred: object) -> float:
-    """The share of true entities that were found.
-
-    Parameters
-    ----------
-    y_true, y_pred
-        As in `entity_report`.
+    """The share of true entities that were found, of outputs as in `entity_report`.
 
     Examples
     --------
@@ -173,12 +163,7 @@ def entity_recall(y_true: object, y_pred: object) -> float:
 
 
 def entity_f1(y_true: object, y_pred: object) -> float:
-    """The harmonic mean of the precision and recall of entities.
-
-    Parameters
-    ----------
-    y_true, y_pred
-        As in `entity_report`.
+    """The harmonic mean of the precision and recall of entities, of outputs as in `entity_report`.
 
     Examples
     --------

@@ -53,7 +53,6 @@ from numba.core import cgutils
 from numba.core.typing.templates import signature
 
 if TYPE_CHECKING:
-    from numba.core.codegen import JITCPUCodegen
     from numba.core.compiler import StateDict
     from numba.core.dispatcher import Dispatcher
 
@@ -102,7 +101,7 @@ class Context(Protocol):
     call_conv: Any
     data_model_manager: Any
 
-    def codegen(self) -> JITCPUCodegen: ...
+    def codegen(self) -> Any: ...
     def get_data_type(self, kind: types.Type) -> ir.Type: ...
     def get_abi_sizeof(self, kind: ir.Type) -> int: ...
     def get_dummy_value(self) -> ir.Value: ...

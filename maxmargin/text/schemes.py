@@ -299,9 +299,8 @@ def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
 
     Parameters
     ----------
-    y : list of sequences of tags
-    scheme
-        {"IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"}.
+    y, scheme
+        As those of `check_tags`.
 
     Returns
     -------

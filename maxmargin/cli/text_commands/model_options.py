@@ -7,52 +7,12 @@ from typing import Annotated
 
 import typer
 
-
-class Inside(StrEnum):
-    """Schemes that models can have inside."""
-
-    auto = "auto"
-    none = "none"
-    iobes = "iobes"
-    bilou = "bilou"
-
-
-class Effort(StrEnum):
-    """How much is done to find good options."""
-
-    quick = "quick"
-    thorough = "thorough"
-
-
-class Preference(StrEnum):
-    """What is to be higher."""
-
-    recall = "recall"
-    precision = "precision"
-
-
-class LearnedOfWords(StrEnum):
-    """What is learned of words from text that is not tagged."""
-
-    classes = "classes"
-    vectors = "vectors"
-    both = "both"
-
-
-class ClustersBy(StrEnum):
-    """How words are put into classes."""
-
-    exchange = "exchange"
-    vectors = "vectors"
-
-
-class ModelType(StrEnum):
-    """Types of models."""
-
-    crf = "crf"
-    svm = "svm"
-    segments = "segments"
-
+Inside = StrEnum("Inside", ["auto", "none", "iobes", "bilou"])  # schemes that models can have inside
+Effort = StrEnum("Effort", ["quick", "thorough"])  # how much is done to find good options
+Preference = StrEnum("Preference", ["recall", "precision"])  # what is to be higher
+LearnedOfWords = StrEnum("LearnedOfWords", ["classes", "vectors", "both"])  # from text that is not tagged
+ClustersBy = StrEnum("ClustersBy", ["exchange", "vectors"])  # how words are put into classes
+ModelType = StrEnum("ModelType", ["crf", "svm", "segments"])
 
 Tune = Annotated[
     Effort | None,

@@ -44,11 +44,11 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
         wrong_cost: float,
         missed_cost: float,
         complete: bool = False,
         link_weight: object = None,
+        dtype: DTypeLike,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `MatchingSVM`."""
         rows, sides = stack_pairs(X)

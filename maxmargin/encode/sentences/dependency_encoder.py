@@ -51,7 +51,6 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
         projective: bool,
         single_root: bool,
         lift: bool,
@@ -61,6 +60,7 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
         min_count: int = 1,
         n_hashed: int | None = None,
         word_weight: object = None,
+        dtype: DTypeLike,
         former: DependencyEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `DependencySVM`."""

@@ -46,16 +46,7 @@ def learn_listed(
 ) -> tuple[Vocabulary | None, ListedRows]:
     """The vocabulary of the features of segments to train on, if they have names, and these segments.
 
-    Parameters
-    ----------
-    X
-        The sequences, which may know the features of their segments themselves.
-    segment_features
-        The features that were given.
-    lengths
-        The numbers of rows of the sequences.
-    min_count, n_hashed
-        As those of features of rows.
+    Sequences X, of these lengths, may know the features of their segments themselves.
     """
     given = _read(X, segment_features, lengths)
     if given is None or not any(given.items):

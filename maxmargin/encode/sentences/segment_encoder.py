@@ -86,9 +86,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
         max_length: object,
-        fit_intercept: bool,
         allowed_transitions: object,
         only_observed: bool,
         with_grams: bool,
@@ -96,6 +94,8 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         n_hashed: int | None = None,
         segment_features: object = None,
         position_weight: object = None,
+        fit_intercept: bool,
+        dtype: DTypeLike,
         former: SegmentEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sequences; arguments are those of `SegmentSVM`."""

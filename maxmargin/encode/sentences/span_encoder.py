@@ -45,11 +45,11 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         X: object,
         y: object,
         *,
-        dtype: DTypeLike,
         only_observed: bool,
         with_grams: bool,
         min_count: int = 1,
         n_hashed: int | None = None,
+        dtype: DTypeLike,
         former: SpanEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `SpanSVM`."""

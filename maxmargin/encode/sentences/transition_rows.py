@@ -21,16 +21,7 @@ def learn_transitions(
 ) -> tuple[Vocabulary | None, Rows | None]:
     """The vocabulary of the features of transitions to train on, and their rows; None where there are none.
 
-    Parameters
-    ----------
-    X
-        The sequences, which may know the features of their transitions themselves.
-    edge_features
-        The features that were given.
-    lengths
-        The numbers of positions of the sequences.
-    min_count, n_hashed
-        As those of features of positions.
+    Sequences X, of these lengths, may know the features of their transitions themselves.
     """
     given = _find(X, edge_features)
     if given is None:

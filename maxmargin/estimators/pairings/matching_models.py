@@ -50,11 +50,11 @@ class MatchingSVM(MaxMargin, Precision, StructuredModel):
     ----------
     coef_ : (F,) array
         The weights.
-    n_features_in_ : int
-        The number of features F.
     threshold_ : float
         The score of a left node without a link, which its links must beat: zero, unless `choose_threshold` finds
         another one.
+    n_features_in_ : int
+        The number of features F.
 
     References
     ----------

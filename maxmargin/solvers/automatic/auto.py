@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -62,13 +62,7 @@ class Auto(Solver):
     'OPTIMAL'
     """
 
-    takes_smooth: ClassVar[bool] = True
-    takes_any: ClassVar[bool] = True
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    keeps_dual: ClassVar[bool] = True
-    takes_kernels: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    takes_smooth = takes_any = needs_margin = resumes = keeps_dual = takes_kernels = takes_portions = True
 
     def needs_norms(self, loss: BaseLoss) -> bool:
         return not loss.is_smooth

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.vectors import add_scaled, clear, scale
@@ -33,11 +32,7 @@ class FrankWolfe(Solver):
     'OPTIMAL'
     """
 
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    keeps_dual: ClassVar[bool] = True
-    takes_kernels: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    needs_margin = resumes = keeps_dual = takes_kernels = takes_portions = True
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         objective = run.objective

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -65,13 +64,8 @@ class LBFGS(Solver):
 
     memory: int | None = None
 
-    needs_smooth: ClassVar[bool] = True
-    takes_smooth: ClassVar[bool] = True
-    needs_regularization: ClassVar[bool] = False
-    takes_l1: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    takes_partial: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    needs_smooth = takes_smooth = takes_l1 = resumes = takes_partial = takes_portions = True
+    needs_regularization = False
 
     def __post_init__(self) -> None:
         if self.memory is not None:

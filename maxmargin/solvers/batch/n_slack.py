@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -50,10 +49,7 @@ class NSlack(Solver):
 
     keep: int = 20
 
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    keeps_dual: ClassVar[bool] = True
-    takes_kernels: ClassVar[bool] = True
+    needs_margin = resumes = keeps_dual = takes_kernels = True
 
     def __post_init__(self) -> None:
         check_count("keep", self.keep)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -65,10 +64,7 @@ class OneSlack(Solver):
     cache: int = 10
     damped: bool = True
 
-    takes_any: ClassVar[bool] = True
-    takes_kernels: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    takes_any = takes_kernels = resumes = takes_portions = True
 
     def __post_init__(self) -> None:
         check_count("cache", self.cache, 0)

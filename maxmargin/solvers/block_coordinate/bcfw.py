@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from maxmargin.checks import check_choice, check_count, check_positive, check_share
 from maxmargin.losses import BaseLoss
@@ -79,11 +79,7 @@ class BCFW(Solver):
     gap_every: int = 10
     exact_gaps: bool = True
 
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    keeps_dual: ClassVar[bool] = True
-    takes_kernels: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    needs_margin = resumes = keeps_dual = takes_kernels = takes_portions = True
 
     def __post_init__(self) -> None:
         check_choice("steps", self.steps, STEPS)

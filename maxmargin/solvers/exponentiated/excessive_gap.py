@@ -81,11 +81,8 @@ class ExcessiveGap(Solver):
 
     adaptive: bool = True
 
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    takes_bounds: ClassVar[bool] = False
-    takes_kernels: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    needs_margin = resumes = takes_kernels = takes_portions = True
+    takes_bounds = False
     default_passes: ClassVar[int] = 10_000
 
     def __post_init__(self) -> None:

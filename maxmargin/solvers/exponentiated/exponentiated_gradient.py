@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -92,11 +92,8 @@ class ExponentiatedGradient(Solver):
     uniform_share: float = 0.2
     gap_every: int = 5
 
-    takes_smooth: ClassVar[bool] = True
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    takes_bounds: ClassVar[bool] = False
-    takes_kernels: ClassVar[bool] = True
+    takes_smooth = needs_margin = resumes = takes_kernels = True
+    takes_bounds = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.batch, (bool, np.bool_)):

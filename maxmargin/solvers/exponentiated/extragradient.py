@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -65,11 +64,8 @@ class Extragradient(Solver):
 
     gap_every: int = 5
 
-    needs_margin: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    takes_bounds: ClassVar[bool] = False
-    takes_kernels: ClassVar[bool] = True
-    takes_portions: ClassVar[bool] = True
+    needs_margin = resumes = takes_kernels = takes_portions = True
+    takes_bounds = False
 
     def __post_init__(self) -> None:
         check_count("gap_every", self.gap_every)

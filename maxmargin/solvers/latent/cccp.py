@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -82,8 +82,7 @@ class CCCP(Solver):
     self_paced: bool = False
     annealing: float = 1.0
 
-    takes_partial: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
+    takes_partial = resumes = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.inner, Solver) or isinstance(self.inner, CCCP):

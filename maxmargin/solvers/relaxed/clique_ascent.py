@@ -59,11 +59,9 @@ class CliqueAscent(Solver):
     gap_every: int = 10
     eps: float = 0.0
 
-    needs_smooth: ClassVar[bool] = True
-    takes_smooth: ClassVar[bool] = True
-    takes_bounds: ClassVar[bool] = False
+    needs_smooth = takes_smooth = resumes = True
+    takes_bounds = False
     has_multipliers: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
     adapts_rho: ClassVar[bool] = False  # if it is None
 
     def __post_init__(self) -> None:

@@ -54,10 +54,8 @@ class Perceptron(Solver):
     averaging: bool = True
     gap_every: int = 10
 
-    needs_regularization: ClassVar[bool] = False
-    resumes: ClassVar[bool] = True
-    takes_linear: ClassVar[bool] = False
-    returns_last: ClassVar[bool] = True
+    resumes = returns_last = True
+    needs_regularization = takes_linear = False
     default_passes: ClassVar[int] = 20
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,10 +86,8 @@ class SGD(Solver):
     averaging: bool = True
     gap_every: int = 5
 
-    takes_smooth: ClassVar[bool] = True
-    takes_any: ClassVar[bool] = True
-    resumes: ClassVar[bool] = True
-    needs_regularization: ClassVar[bool] = False
+    takes_smooth = takes_any = resumes = True
+    needs_regularization = False
 
     def __post_init__(self) -> None:
         check_choice("schedule", self.schedule, SCHEDULES)

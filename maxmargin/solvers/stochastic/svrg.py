@@ -71,9 +71,8 @@ class SmoothingSolver(Solver):
     max_k: int = 40
     smoothness: float | None = None
 
-    resumes: ClassVar[bool] = True
-    takes_smooth: ClassVar[bool] = True
-    needs_regularization: ClassVar[bool] = False
+    resumes = takes_smooth = True
+    needs_regularization = False
     renamed: ClassVar[Mapping[str, str | None]] = {"mu": "level"}
 
     def __post_init__(self) -> None:

@@ -92,16 +92,7 @@ class FeatureSources(SentenceTransformer):
         return SourceRows([as_rows(fit_transform(transformer, X, y)) for transformer in self._transformers()])
 
     def transform(self, X: Sentences) -> SourceRows:
-        """The features of the tokens.
-
-        Parameters
-        ----------
-        X : list of sentences, lists of words or of tuples of a word and tags
-
-        Returns
-        -------
-        sequence of lists with a list of names for each token; they are made when they are asked for
-        """
+        """The features of the tokens, as those of `WindowFeatures.transform`."""
         X = as_sentences(X)
         return SourceRows([as_rows(transformer.transform(X)) for transformer in self._transformers()])
 

@@ -96,12 +96,8 @@ def read_brackets(source: FileToRead, *, encoding: str = "utf-8") -> list[Consti
 
     Parameters
     ----------
-    source : path or open file
-    encoding : str, default="utf-8"
-
-    Returns
-    -------
-    list of Constituents
+    source, encoding
+        As those of `read_columns`.
 
     Examples
     --------

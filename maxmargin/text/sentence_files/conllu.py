@@ -89,12 +89,8 @@ def read_conllu(source: FileToRead, *, encoding: str = "utf-8") -> list[Sentence
 
     Parameters
     ----------
-    source : path or open file
-    encoding : str, default="utf-8"
-
-    Returns
-    -------
-    list of Sentence
+    source, encoding
+        As those of `read_columns`.
 
     Examples
     --------

@@ -62,16 +62,7 @@ class TemplateFeatures(SentenceTransformer):
         return read_lines(self.template)
 
     def transform(self, X: Sentences) -> TemplateRows:
-        """The features of the tokens.
-
-        Parameters
-        ----------
-        X : list of sentences, lists of words or of tuples of a word and tags
-
-        Returns
-        -------
-        sequence of lists with a list of names for each token; they are made when they are asked for
-        """
+        """The features of the tokens, as those of `WindowFeatures.transform`."""
         return TemplateRows(self._read(), as_sentences(X))
 
 
