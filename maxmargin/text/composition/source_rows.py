@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar, overload
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from maxmargin.text.token_features.named_features import (
     DenseColumns,
     FeatureColumns,
     NamedFeatures,
+    Sliced,
     find_dense,
     find_edges,
     find_listed,
@@ -26,7 +27,7 @@ T = TypeVar("T")
 Maker = Callable[[Any], Any]  # from a sentence to a list of names, or a dict, for each of its tokens
 
 
-class SourceRows(Sequence):
+class SourceRows(Sliced[list[list[str]]]):
     """The features of sentences by several sources: the names of all, and the dense columns of one."""
 
     def __init__(self, parts: Sequence[Any]) -> None:
@@ -35,13 +36,11 @@ class SourceRows(Sequence):
     def __len__(self) -> int:
         return len(self.parts[0])
 
-    @overload
-    def __getitem__(self, i: int) -> list[list[str]]: ...
-    @overload
-    def __getitem__(self, i: slice) -> SourceRows: ...
-    def __getitem__(self, i: int | slice) -> list[list[str]] | SourceRows:
-        found = [part[i] for part in self.parts]
-        return SourceRows(found) if isinstance(i, slice) else join_items(found, i)
+    def make_some(self, which: slice) -> Self:
+        return type(self)([part[which] for part in self.parts])
+
+    def make_one(self, i: int) -> list[list[str]]:
+        return join_items([part[i] for part in self.parts], i)
 
     def look_up(self, columns: FeatureColumns) -> Iterator[list[list[int]]]:
         """The same with the columns of the names in their place."""
@@ -77,7 +76,7 @@ def find_only(found: Iterable[T | None], what: str) -> T | None:
     return known[0] if known else None
 
 
-class ItemRows(Sequence):
+class ItemRows(Sliced[list[list[str]]]):
     """The features of sentences as lists of items: lists of names, or dicts of strings and bools by name.
 
     Parameters
@@ -94,13 +93,10 @@ class ItemRows(Sequence):
     def __len__(self) -> int:
         return len(self.sentences)
 
-    @overload
-    def __getitem__(self, i: int) -> list[list[str]]: ...
-    @overload
-    def __getitem__(self, i: slice) -> ItemRows: ...
-    def __getitem__(self, i: int | slice) -> list[list[str]] | ItemRows:
-        if isinstance(i, slice):
-            return ItemRows(self.sentences[i], self.make)
+    def make_some(self, which: slice) -> Self:
+        return type(self)(self.sentences[which], self.make)
+
+    def make_one(self, i: int) -> list[list[str]]:
         return self._names(self.sentences[i], i)
 
     def _names(self, sentence: Any, i: int) -> list[list[str]]:

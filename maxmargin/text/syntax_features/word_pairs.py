@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, places_in, starts_of
 from maxmargin.sklearn_contract import SentenceTransformer
-from maxmargin.text.token_features.named_features import FeatureColumns
+from maxmargin.text.token_features.named_features import FeatureColumns, Sliced
 from maxmargin.text.token_features.tokens import Token, Tokens, split_tokens
 
 MOST_PAIRS = 100_000  # looked up at once
@@ -49,7 +49,7 @@ class PairFeatures(SentenceTransformer):
         """The features of the pairs."""
 
 
-class WordPairs(Sequence):
+class WordPairs(Sliced[list[list[str]]]):
     """The features of pairs of places in sentences, such as arcs, made when they are asked for.
 
     Pairs are rows, counted from 0 in each sentence: all of them, or those that are chosen.
@@ -72,13 +72,10 @@ class WordPairs(Sequence):
     def __len__(self) -> int:
         return len(self.sentences)
 
-    @overload
-    def __getitem__(self, i: int) -> list[list[str]]: ...
-    @overload
-    def __getitem__(self, i: slice) -> Self: ...
-    def __getitem__(self, i: int | slice) -> list[list[str]] | Self:
-        if isinstance(i, slice):
-            return self._of(self.sentences[i], None if self.chosen is None else self.chosen[i])
+    def make_some(self, which: slice) -> Self:
+        return self._of(self.sentences[which], None if self.chosen is None else self.chosen[which])
+
+    def make_one(self, i: int) -> list[list[str]]:
         one = self._of([self.sentences[i]], None if self.chosen is None else [self.chosen[i]])
         names = _Names()
         block = next(one.find_columns(names))

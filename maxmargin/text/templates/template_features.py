@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self, overload
+from typing import Self
 
 from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist import Location
@@ -11,7 +11,7 @@ from maxmargin.persist.registry import register
 from maxmargin.sklearn_contract import SentenceTransformer
 from maxmargin.text.sentence_files.line_files import Lines
 from maxmargin.text.templates.template_lines import Template, read_lines
-from maxmargin.text.token_features.named_features import FeatureColumns
+from maxmargin.text.token_features.named_features import FeatureColumns, Sliced
 from maxmargin.text.token_features.tokens import Token, as_sentences, split_tokens
 from maxmargin.text.token_features.windows import Sentences
 from maxmargin.wording import count_of
@@ -92,7 +92,7 @@ def read_template(path: Location, *, encoding: str = "utf-8") -> TemplateFeature
         raise ValueError(f"{path}: {error}") from None
 
 
-class TemplateRows(Sequence):
+class TemplateRows(Sliced[list[list[str]]]):
     """The features of sentences by templates, made when they are asked for: of tokens, or of what is between two."""
 
     def __init__(
@@ -107,13 +107,10 @@ class TemplateRows(Sequence):
     def __len__(self) -> int:
         return len(self.sentences)
 
-    @overload
-    def __getitem__(self, i: int) -> list[list[str]]: ...
-    @overload
-    def __getitem__(self, i: slice) -> TemplateRows: ...
-    def __getitem__(self, i: int | slice) -> list[list[str]] | TemplateRows:
-        if isinstance(i, slice):
-            return TemplateRows(self.all_templates, self.sentences[i], between=self.between)
+    def make_some(self, which: slice) -> Self:
+        return type(self)(self.all_templates, self.sentences[which], between=self.between)
+
+    def make_one(self, i: int) -> list[list[str]]:
         words, tags, *_ = split_tokens(self.sentences[i], i)
         columns = [words, *tags]
         for template in self.templates:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import Any, Self
 
 import numpy as np
 
 from maxmargin.checks import as_numbers
-from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
+from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns, Sliced
 from maxmargin.text.token_features.property_checks import check_length
 from maxmargin.wording import count_of, quote
 
 
-class JoinedFeatures(Sequence):
+class JoinedFeatures(Sliced[Sequence[Sequence[str]]]):
     """Sequences of items that have names and, beside them, dense columns of numbers, for `ChainCRF` and `ChainSVM`.
 
     Names stay sparse and numbers dense, in one model.
@@ -69,13 +69,10 @@ class JoinedFeatures(Sequence):
     def __len__(self) -> int:
         return len(self.dense)
 
-    @overload
-    def __getitem__(self, i: int) -> Any: ...
-    @overload
-    def __getitem__(self, i: slice) -> JoinedFeatures: ...
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return JoinedFeatures(self.named[i], self.dense[i], self.names, length=self.length)
+    def make_some(self, which: slice) -> Self:
+        return type(self)(self.named[which], self.dense[which], self.names, length=self.length)
+
+    def make_one(self, i: int) -> Sequence[Sequence[str]]:
         return self.named[i]
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Sequence[Sequence[int]]]:

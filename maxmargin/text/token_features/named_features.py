@@ -7,10 +7,13 @@ strings. A transformer whose result is one of `NamedFeatures` is asked for colum
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeGuard, runtime_checkable
+from typing import NamedTuple, Protocol, Self, TypeGuard, TypeVar, overload, runtime_checkable
 
 import numpy as np
+
+T = TypeVar("T")
 
 NO_COLUMN = -1  # of names that a model does not know
 
@@ -56,6 +59,25 @@ class NamedFeatures(Protocol):
 def is_named(X: object) -> TypeGuard[NamedFeatures]:
     """Whether X is one of `NamedFeatures`: what `isinstance` says, without its cost, felt by lone sentences."""
     return hasattr(X, "look_up")
+
+
+class Sliced(Sequence[T]):
+    """A sequence that makes what it is asked for: one entry, or the sequence of some of them."""
+
+    @overload
+    def __getitem__(self, i: int) -> T: ...
+    @overload
+    def __getitem__(self, i: slice) -> Self: ...
+    def __getitem__(self, i: int | slice) -> T | Self:
+        return self.make_some(i) if isinstance(i, slice) else self.make_one(i)
+
+    @abstractmethod
+    def make_one(self, i: int) -> T:
+        """Entry i."""
+
+    @abstractmethod
+    def make_some(self, which: slice) -> Self:
+        """The same of some entries."""
 
 
 class DenseColumns(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import fields
 from itertools import count, groupby, islice, repeat
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from maxmargin.text.corpus import document_sizes
 from maxmargin.text.schemes import LabelSequences
 from maxmargin.text.token_features.document_words import DocumentWords, spellings_of
 from maxmargin.text.token_features.gazetteers import Gazetteers
-from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns
+from maxmargin.text.token_features.named_features import DenseColumns, FeatureColumns, Sliced
 from maxmargin.text.token_features.property_checks import check_own_titles
 from maxmargin.text.token_features.sources import (
     ListedNames,
@@ -189,7 +189,7 @@ def split_words(sentences: Sentences) -> Iterator[list[str]]:
     return (split_tokens(sentence, i).words for i, sentence in enumerate(sentences))
 
 
-class Windows(Sequence):
+class Windows(Sliced[Rows]):
     """The features of sentences, made when they are asked for, so that they are never all in memory."""
 
     def __init__(
@@ -215,16 +215,13 @@ class Windows(Sequence):
     def __len__(self) -> int:
         return len(self.sentences)
 
-    @overload
-    def __getitem__(self, i: int) -> Rows: ...
-    @overload
-    def __getitem__(self, i: slice) -> Self: ...
-    def __getitem__(self, i: int | slice) -> Rows | Self:
-        titles: Any = None if self.titles is None else self.titles[i]
-        spellings: Any = None if self.spellings is None else self.spellings[i]
-        if isinstance(i, slice):
-            return self._of(self.sentences[i], titles, spellings)
-        return self.extractor(self.sentences[i], i, titles, spellings or NOWHERE)
+    def make_some(self, which: slice) -> Self:
+        titles = None if self.titles is None else self.titles[which]
+        return self._of(self.sentences[which], titles, None if self.spellings is None else self.spellings[which])
+
+    def make_one(self, i: int) -> Rows:
+        titles = None if self.titles is None else self.titles[i]
+        return self.extractor(self.sentences[i], i, titles, NOWHERE if self.spellings is None else self.spellings[i])
 
     def __iter__(self) -> Iterator[Rows]:
         return map(self.extractor, self.sentences, count(), *self._beside())
