@@ -61,7 +61,6 @@ def superpixel_graph(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from maxmargin.vision import superpixel_graph
     >>> image = np.zeros((20, 30, 3), np.uint8)
     >>> image[:, 15:] = 255

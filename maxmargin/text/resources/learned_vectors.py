@@ -29,8 +29,7 @@ def learn_vectors(
     Parameters
     ----------
     text
-        A file with a sentence in each line and blanks between its words, or a list of sentences, lists of words; or a
-        tuple of such.
+        As that of `learn_classes`.
     size
         The length of vectors.
     min_count
