@@ -160,7 +160,7 @@ def _pointer(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: 
     return builder.gep(table.data, [builder.add(builder.mul(t, width), c)])
 
 
-def lowers(function: object, result: Any) -> Any:
+def lowers(function: object, result: Callable[..., types.Type]) -> Callable[[Callable[..., ir.Value]], object]:
     """Let compiled code call the decorated generator of code in place of a function whose result has this type."""
 
     class _Typed(AbstractTemplate):

@@ -208,8 +208,8 @@ class Compared:
         model: ChainSVM | ChainCRF,
         encoder: ChainEncoder,
         weights: ChainWeights,
-        X: Any,
-        edge_features: Any,
+        X: object,
+        edge_features: object,
         names: np.ndarray,
     ) -> None:
         self.model, self.encoder, self.weights, self.names = model, encoder, weights, names
