@@ -168,6 +168,14 @@ def marginals(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> 
     return means, log_partition
 
 
+def expected_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> Blocks:
+    """For every example the output that shares the most parts, on average, with those of p(y) ~ exp(score(y))."""
+    runner = Runner(problem, n_jobs)
+    outputs = new_blocks(runner.output_sizes, np.int32)
+    run(runner, prediction_loops.decode_expected, w, runner.part_sizes, outputs)
+    return outputs
+
+
 def transitions(problem: AnyProblem, w: np.ndarray, pairs: np.ndarray, n_jobs: int | None = None) -> list[np.ndarray]:
     """For every sequence the probabilities of the transitions a L + b in `pairs`: a row for each of its places."""
     runner = Runner(problem, n_jobs)

@@ -9,6 +9,7 @@ from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
 from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import (
+    IMPOSSIBLE,
     augment,
     bound_oracle,
     exp_oracle,
@@ -136,6 +137,22 @@ def find_marginals(problem, w, means, log_partition, lo, hi, scratch):
         if not find_scores(problem, w, i, theta):
             return i
         log_partition[i] = exp_oracle(problem, i, theta, mu, scratch.work)
+    return NONE
+
+
+@loop
+def decode_expected(problem, w, n_parts, outputs, lo, hi, scratch):
+    """Write the output with the most parts that others share with it, on average, of those that are possible."""
+    for i in range(lo, hi):
+        theta = scratch.theta[: n_parts[i]]
+        mu = scratch.delta[: n_parts[i]]
+        if not find_scores(problem, w, i, theta):
+            return i
+        exp_oracle(problem, i, theta, mu, scratch.work)
+        scores(problem, w, i, theta)  # some oracles change them
+        for k in range(theta.size):
+            theta[k] = mu[k] if theta[k] > IMPOSSIBLE / 2 else IMPOSSIBLE
+        max_oracle(problem, i, theta, outputs.values[outputs.starts[i] : outputs.starts[i + 1]], scratch.work)
     return NONE
 
 

@@ -113,7 +113,9 @@ def test_scores_leave_out_punctuation(trees, tmp_path):
     assert found["words"] == 6
     compared = json.loads(run("evaluate", trees / "parser.model", trees / "parser.model", file, "--json").out)
     assert compared["comparison"]["difference"]["value"] == 0
-    assert "difference" in run("evaluate", trees / "parser.model", trees / "parser.model", file).out
+    told = run("evaluate", trees / "parser.model", trees / "parser.model", file).out
+    assert "LAS, with intervals of 95 %:" in told
+    assert "the trees of sentences are swapped" in told
 
 
 def test_held_out_trees_several_roots_and_other_columns(trees, tmp_path):

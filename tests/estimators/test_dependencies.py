@@ -93,6 +93,33 @@ def test_predictions_agree_with_each_other(labelled, interpreted_loops):
     assert 0 < np.sum(shares) < 1
 
 
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("projective", [True, False])
+def test_posterior_trees_have_the_most_right_heads(projective, single_root, interpreted_loops):
+    rng = np.random.default_rng(0)
+    x = [rng.standard_normal((n, n + 1, 4)) for n in (1, 2, 3, 4, 4)]
+    y = [[*range(len(table))] for table in x]
+    model = DependencyCRF(C=0.3, projective=projective, single_root=single_root, dtype="float64").fit(x, y)
+    allowed = [None, None, [None, {0, 1}, None], [None, 1, None, None], None]
+    pairs = zip(model.predict_marginals(x, allowed=allowed), model.predict_posterior(x, allowed=allowed), strict=True)
+    for known, (share, found) in zip(allowed, pairs, strict=True):
+        n = len(found)
+        trees = naive.dependency_trees(n, single_root=single_root, projective=projective)
+        sets = [{*range(n + 1)} if known is None or k is None else {k} if k == 1 else k for k in known or [None] * n]
+        agree = [tree for tree in trees if all(head in heads for head, heads in zip(tree, sets, strict=True))]
+        best = max(share[np.arange(n), list(tree)].sum() for tree in agree)
+        assert tuple(found) in {tuple(tree) for tree in agree}
+        assert np.isclose(share[np.arange(n), found].sum(), best)
+
+
+def test_posterior_trees_have_labels(labelled, interpreted_loops):
+    x, y, _ = labelled
+    model = DependencyCRF(C=1.0).fit(x, y)
+    shares, classes = model.predict_marginals(x), model.classes_.tolist()
+    for share, found in zip(shares, model.predict_posterior(x), strict=True):
+        assert [label for _, label in found] == [classes[share[m, head].argmax()] for m, (head, _) in enumerate(found)]
+
+
 def test_sparse_and_dense_features_are_alike(interpreted_loops):
     x, y, _ = parses(np.random.default_rng(0))
     flat = [sp.csr_array(a.reshape(-1, a.shape[2])) for a in x]
@@ -113,7 +140,7 @@ def test_weights_of_words(interpreted_loops):
         ([[1, 3]], r"y\[0\] has the head 3 at word 2, but heads are 0, the root, to 2"),
         ([[-1, 0]], r"y\[0\] has the head -1 at word 1"),
         ([[2, 1]], r"y\[0\] is no tree: from head to head, the words 1, 2 lead back to 1"),
-        ([[1, 0]], r"y\[0\] is no tree: from head to head, the words 1 lead back to 1"),
+        ([[1, 0]], r"y\[0\] is no tree: word 1 is its own head"),
         ([[0, 0]], r"y\[0\] has the root as the head of the words 1 and 2: with single_root, one word has"),
         ([[0]], r"y\[0\] has 1 heads, but there are 2 words"),
         ([[0, 1.5]], r"y\[0\] has the head 1.5 at word 2, but a head must be an integer"),
@@ -210,6 +237,8 @@ def test_crossing_arcs_are_named_or_lifted(interpreted_loops):
     assert 0 <= model.score(x, [CROSSING]) <= 1
     with pytest.raises(ValueError, match=r"y\[0\] has arcs that cross, which this model gives no probability"):
         model.log_likelihood(x, [CROSSING])
+    with pytest.raises(ValueError, match=r"y\[0\] has several roots, which this model gives no probability"):
+        model.log_likelihood(x, [[0, 0, 2, 2, 2]])
 
 
 def test_lifted_trees():

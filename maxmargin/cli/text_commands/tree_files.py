@@ -125,7 +125,7 @@ def run_evaluate_parser(
             name: value._asdict() if isinstance(value, Interval) else value
             for name, value in comparison._asdict().items()
         }
-        lines.append(tell_comparison(comparison, model, others[0]))
+        lines.append(tell_comparison(comparison, model, others[0], "LAS", "trees"))
     if as_json:
         print_json(found)
         return

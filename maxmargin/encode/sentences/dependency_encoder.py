@@ -26,7 +26,7 @@ from maxmargin.encode.sentences.head_trees import (
 from maxmargin.encode.sentences.pair_encoder import PairEncoder, read_pairs, stack_places, true_items
 from maxmargin.inference import possible_outputs
 from maxmargin.problem import restrict
-from maxmargin.structures.dependencies.arc_tables import DependencySupervision
+from maxmargin.structures.dependencies.arc_tables import ROOT, DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
@@ -185,9 +185,11 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
             i, place = locate(np.flatnonzero(problem.supervision.arcs < 0)[0], problem.starts)
             raise ValueError(f"y[{i}] contains a label that was not seen in fit, at word {place + 1}.")
         heads = np.split(problem.supervision.arcs // max(len(self.classes), 1), problem.starts[1:-1])
-        for i, tree in enumerate(heads if self.is_projective else ()):
-            if find_crossing(tree):
+        for i, tree in enumerate(heads):
+            if self.is_projective and find_crossing(tree):
                 raise ValueError(f"y[{i}] has arcs that cross, which this model gives no probability.")
+            if self.single_root and np.count_nonzero(tree == ROOT) > 1:
+                raise ValueError(f"y[{i}] has several roots, which this model gives no probability.")
 
 
 def learn_labels(given: np.ndarray | None, former: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

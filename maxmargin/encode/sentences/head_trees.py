@@ -136,6 +136,8 @@ def check_heads(heads: Sequence[object], n_words: int, name: str, *, single_root
             raise ValueError(f"{name} has the head {head} at word {m}, but heads are 0, the root, to {n_words}.")
     array = np.array(heads, np.int64).reshape(-1)
     cycle = find_cycle(array)
+    if len(cycle) == 1:
+        raise ValueError(f"{name} is no tree: word {cycle[0]} is its own head.")
     if cycle:
         shown_cycle = ", ".join(map(str, cycle))
         raise ValueError(f"{name} is no tree: from head to head, the words {shown_cycle} lead back to {cycle[0]}.")

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self, Unpack
+from typing import Annotated, Any, Self, Unpack
 
+from maxmargin import inference
 from maxmargin.checks import check_cost
 from maxmargin.drawings.arc_drawings import DEPENDENCIES
 from maxmargin.encode.sentences.dependency_encoder import DependencyEncoder
 from maxmargin.estimators.foundation.arguments import Likelihood, MaxMargin, Names, Precision
-from maxmargin.estimators.foundation.fit_options import FitOptions, Weights, documented_by, estimator
-from maxmargin.estimators.foundation.predictions import feature_names, log_likelihood, sample
+from maxmargin.estimators.foundation.fit_options import (
+    FitOptions,
+    Weights,
+    documented_by,
+    documents_prediction,
+    estimator,
+)
+from maxmargin.estimators.foundation.predictions import feature_names, find_encoder, log_likelihood, sample
 from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.estimators.foundation.trainers import LikelihoodTrainer
 from maxmargin.parameters import parameter
@@ -62,6 +69,29 @@ class DependencyModel(Names, Precision, StructuredModel):
             List of trees: the head of each word, counted from 1, or 0 for the root; or pairs of a head and a label.
         """
         return self._fit(X, y, sample_weight, options)
+
+    @documents_prediction
+    def predict_posterior(self, X: object, *, allowed: object = None) -> list[Any]:
+        """The trees with the most heads that are right, as expected by the model, of those that are possible.
+
+        Of trees with labels, right heads and right pairs of head and label count alike. `predict` returns the most
+        probable tree as a whole.
+
+        Returns
+        -------
+        list of trees like y
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from maxmargin import DependencyCRF
+        >>> y = [[2, 0, 2], [0, 1]]
+        >>> X = [np.eye(len(heads) + 1)[heads][:, :, np.newaxis] for heads in y]  # one feature, which tells all
+        >>> DependencyCRF(C=10.0).fit(X, y).predict_posterior(X)[0].tolist()
+        [2, 0, 2]
+        """
+        problem = self._problem(X, allowed)
+        return find_encoder(self).decode_all(problem, inference.expected_outputs(problem, self._w, self.n_jobs))
 
 
 @estimator
