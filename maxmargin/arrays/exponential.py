@@ -12,7 +12,8 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 # exp(x) = 2^k exp(r) with k = round(x / log 2) and |r| <= log(2) / 2; log 2 in two parts, the first exact in products.
-# exp(r) by its Taylor series, whose remainder is below the rounding error at these degrees.
+# exp(r) by its Taylor series, whose remainder is below the rounding error at these degrees. There is no branch in it, as
+# Numba warns of those of functions that are inlined twice.
 _INVERSE_LOG_2 = 1.4426950408889634
 _HIGH_32, _LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _HIGH_64, _LOW_64 = 0.693145751953125, 1.42860682030941723212e-6
@@ -52,7 +53,7 @@ def _compiled_exp(x):
     if x == types.float32:
 
         def exp32(x):
-            is_zero = x < np.float32(-87)
+            is_possible = np.float32(x >= np.float32(-87))
             x = max(np.float32(-87), x)
             k = np.float32(math.floor(x * np.float32(_INVERSE_LOG_2) + np.float32(0.5)))
             r = x - k * _HIGH_32 - k * _LOW_32
@@ -64,12 +65,12 @@ def _compiled_exp(x):
             p = p * r + np.float32(1)
             p = p * r + np.float32(1)
             power: Any = _float32_of_bits((np.int32(k) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
-            return np.float32(0) if is_zero else p * power
+            return p * power * is_possible
 
         return exp32
 
     def exp64(x):
-        is_zero = x < -708.0
+        is_possible = np.float64(x >= -708.0)
         x = max(-708.0, x)
         k = math.floor(x * _INVERSE_LOG_2 + 0.5)
         r = x - k * _HIGH_64 - k * _LOW_64
@@ -88,7 +89,7 @@ def _compiled_exp(x):
         p = p * r + 1.0
         p = p * r + 1.0
         power: Any = _float64_of_bits((np.int64(k) + np.int64(1023)) << np.int64(52))  # type: ignore[call-arg]
-        return 0.0 if is_zero else p * power
+        return p * power * is_possible
 
     return exp64
 
