@@ -12,8 +12,8 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 # exp(x) = 2^k exp(r) with k = round(x / log 2) and |r| <= log(2) / 2; log 2 in two parts, the first exact in products.
-# exp(r) by its Taylor series, whose remainder is below the rounding error at these degrees. There is no branch in it, as
-# Numba warns of those of functions that are inlined twice.
+# exp(r) by its Taylor series, whose remainder is below the rounding error at these degrees. All without a branch: of
+# one in a function that is inlined twice Numba warns.
 _INVERSE_LOG_2 = 1.4426950408889634
 _HIGH_32, _LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _HIGH_64, _LOW_64 = 0.693145751953125, 1.42860682030941723212e-6

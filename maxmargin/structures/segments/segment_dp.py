@@ -88,11 +88,9 @@ def new_tables(longest_example: int, n_labels: int, longest: int) -> SegmentTabl
 
 
 @helper
-def last_potential(problem, rows, end, label):
+def last_potential(rows, n_labels, end, label):
     """That of the last row of a segment, zero where such rows have none."""
-    if problem.n_columns == 2 * problem.limits.size:
-        return 0.0
-    return np.float64(rows[end - 1, 2 * problem.limits.size + label])
+    return 0.0 if rows.shape[1] == 2 * n_labels else np.float64(rows[end - 1, 2 * n_labels + label])
 
 
 @helper
@@ -222,15 +220,18 @@ def run_forward(semiring, problem, i, theta, tables):
         tables.arrived[0, label] = one(semiring)
     for p in range(length + 1):
         if p > 0:
+            first_listed, last_listed = ending_at(problem, i, p)
             for label in range(n_labels):
                 lo = tables.reach[label, p]
-                row = lengths_to(problem, i, listed, label, p, tables)
+                row = label  # of lengths: problems and tables take long to hand over
+                if first_listed < last_listed:
+                    row = lengths_to(problem, i, listed, label, p, tables)
                 at = longest - p + lo
                 gather(semiring, opened, label, lo, p, tables.reversed_lengths, row, at)
             finish_gather(semiring, opened)
             for label in range(n_labels):
                 together = opened.gathered[label]
-                tables.ended[p, label] = together + tables.sums[label, p] + last_potential(problem, rows, p, label)
+                tables.ended[p, label] = together + tables.sums[label, p] + last_potential(rows, n_labels, p, label)
             if p < length:
                 join(semiring, tables.ended, p, tables.pairs, tables.arrived, p)
         if p < length:
@@ -259,13 +260,16 @@ def run_backward_step(semiring, problem, i, rows, listed, p, tables):
         join(semiring, tables.begun, p, tables.reversed_pairs, tables.rest, p)
     begin = p - 1
     for label in range(n_labels):
-        value = tables.rest[p, label] + last_potential(problem, rows, p, label) + tables.sums[label, p]
+        value = tables.rest[p, label] + last_potential(rows, n_labels, p, label) + tables.sums[label, p]
         put(semiring, tables.closed, label, p, value, p + 1, min(length, p + longest) + 1)
     finish_put(semiring, tables.closed, p)
+    first_listed, last_listed = beginning_at(problem, i, begin)
     for label in range(n_labels):
         if p < length and rows[p, n_labels + label] < IMPOSSIBLE / 2:
             tables.stop[label] = p
-        row = lengths_from(problem, i, listed, label, begin, tables)
+        row = label
+        if first_listed < last_listed:
+            row = lengths_from(problem, i, listed, label, begin, tables)
         hi = min(tables.stop[label], begin + problem.limits[label]) + 1
         gather(semiring, tables.closed, label, p, hi, tables.lengths, row, 0)
     finish_gather(semiring, tables.closed)

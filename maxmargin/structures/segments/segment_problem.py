@@ -17,7 +17,13 @@ from maxmargin.structures.k_best import branch_off, k_best, offer, take
 from maxmargin.structures.scalar_semirings import NEVER, Best, LogSums, pick
 from maxmargin.structures.segments import segment_dp
 from maxmargin.structures.segments.segment_dp import SegmentTables
-from maxmargin.structures.segments.segment_parts import ListedSegments, SegmentProblem, count_rows, split_parts
+from maxmargin.structures.segments.segment_parts import (
+    ListedSegments,
+    SegmentProblem,
+    beginning_at,
+    count_rows,
+    split_parts,
+)
 from maxmargin.structures.segments.segment_windows import count_lengths, highest_value
 
 __all__ = ["ListedSegments", "SegmentProblem"]
@@ -78,13 +84,14 @@ def onward_potential(tables, y, end, label):
 def find_best(problem, i, theta, y, end, tables):
     """The best segment that ends there, before what `y` has from there on: its score, its first row and its label."""
     rows, listed, _, _ = split_parts(problem, i, theta)
+    n_labels = problem.limits.size
     longest = tables.reversed_lengths.logs.shape[1]
     best = 2 * NEVER
     best_begin = end - 1
     best_label = 0
-    for label in range(problem.limits.size):
+    for label in range(n_labels):
         row = segment_dp.lengths_to(problem, i, listed, label, end, tables)
-        onward = onward_potential(tables, y, end, label) + segment_dp.last_potential(problem, rows, end, label)
+        onward = onward_potential(tables, y, end, label) + segment_dp.last_potential(rows, n_labels, end, label)
         onward += tables.sums[label, end]
         for begin in range(tables.reach[label, end], end):
             score = tables.opened.values[label, begin] + tables.reversed_lengths.logs[row, longest - end + begin]
@@ -133,7 +140,7 @@ def branch_off_segment(choices, y, s, branches):
     best, best_begin, best_label = find_best(problem, i, theta, y, end, tables)
     for label in range(n_labels):
         row = segment_dp.lengths_to(problem, i, listed, label, end, tables)
-        onward = onward_potential(tables, y, end, label) + segment_dp.last_potential(problem, rows, end, label)
+        onward = onward_potential(tables, y, end, label) + segment_dp.last_potential(rows, n_labels, end, label)
         onward += tables.sums[label, end]
         for begin in range(tables.reach[label, end], end):
             if label != best_label or begin != best_begin:
@@ -160,7 +167,7 @@ def score_listed(problem, i, k, label, rows, listed, tables):
         return NEVER
     score = tables.arrived[begin, label] + rows[begin, label] + listed[k, label]
     score += tables.sums[label, end] - tables.sums[label, begin + 1] + tables.lengths.logs[label, end - begin - 1]
-    return score + segment_dp.last_potential(problem, rows, end, label) + tables.rest[end, label]
+    return score + segment_dp.last_potential(rows, problem.limits.size, end, label) + tables.rest[end, label]
 
 
 @implements(generics.max_marginals, SegmentProblem)
@@ -234,11 +241,14 @@ def sum_segmentations(problem, i, theta, mu, work):
         segment_dp.run_backward_step(LogSums(), problem, i, rows, listed, p, tables)
         for label in range(n_labels):
             shares[label] = as_share(tables.arrived[p - 1, label] + tables.begun[p - 1, label], log_z)
+        first_listed, last_listed = beginning_at(problem, i, p - 1)
         for label in range(n_labels):
             share = shares[label]
             means[p - 1, label] = share
             if share > 0:
-                row = segment_dp.lengths_from(problem, i, listed, label, p - 1, tables)
+                row = label
+                if first_listed < last_listed:
+                    row = segment_dp.lengths_from(problem, i, listed, label, p - 1, tables)
                 hi = min(tables.stop[label], p - 1 + problem.limits[label]) + 1
                 value = tables.closed.gathered[label]
                 count_lengths(tables.closed, label, p, hi, tables.lengths, row, value, share, work.counts)

@@ -164,21 +164,26 @@ implements(total, Best)(lambda semiring, values, t, n: highest_value(values, t, 
 @implements(put, LogSums)
 def put_weight(semiring, window, label, place, value, lo, hi):
     window.values[label, place] = value
-    reference = window.reference[label]
     if value < IMPOSSIBLE / 2:
         window.totals[label] = IMPOSSIBLE
-        return
-    if value > reference + FAR:
-        window.reference[label] = value
-        weigh(window, label, lo, hi)
-    elif value < reference - FAR:
-        top = value
+    else:
+        if abs(value - window.reference[label]) > FAR:
+            move_reference(window, label, value, lo, hi)
+        window.totals[label] = value - window.reference[label]
+
+
+@helper
+def move_reference(window, label, value, lo, hi):
+    """Let the reference be the new value, if that is higher, or else the highest one, if it is far below."""
+    reference = window.reference[label]
+    top = value
+    if value < reference:
         for p in range(lo, hi):
             top = max(top, window.values[label, p])
-        if top < reference - FAR / 2:
-            window.reference[label] = top
-            weigh(window, label, lo, hi)
-    window.totals[label] = value - window.reference[label]
+        if top >= reference - FAR / 2:
+            return
+    window.reference[label] = top
+    weigh(window, label, lo, hi)
 
 
 @implements(finish_put, LogSums)
@@ -215,13 +220,19 @@ def gather_sums(semiring, window, label, lo, hi, lengths, row, at):
     window.gathered[label] = window.reference[label] + lengths.top[row]
     window.totals[label] = sum_window(window, label, lo, hi, lengths, row, at)
     if window.totals[label] <= SAFE:
-        top = best_in_window(window, label, lo, hi, lengths, row, at)
-        window.gathered[label] = top
-        window.totals[label] = 1.0
-        if top > IMPOSSIBLE / 2:
-            window.totals[label] = 0.0
-            for k in range(hi - lo):
-                window.totals[label] += fast_exp(window.values[label, lo + k] + lengths.logs[row, at + k] - top)
+        gather_logs(window, label, lo, hi, lengths, row, at)
+
+
+@helper
+def gather_logs(window, label, lo, hi, lengths, row, at):
+    """As `gather`, by logarithms."""
+    top = best_in_window(window, label, lo, hi, lengths, row, at)
+    window.gathered[label] = top
+    window.totals[label] = 1.0
+    if top > IMPOSSIBLE / 2:
+        window.totals[label] = 0.0
+        for k in range(hi - lo):
+            window.totals[label] += fast_exp(window.values[label, lo + k] + lengths.logs[row, at + k] - top)
 
 
 @implements(finish_gather, LogSums)
@@ -284,5 +295,11 @@ def count_lengths(window, label, lo, hi, lengths, row, value, share, counts):
         for k in range(weights.size):
             counts[label, k] += scale * weights[0, k] * lengths.factors[row, k]
     else:
-        for k in range(hi - lo):
-            counts[label, k] += share * fast_exp(window.values[label, lo + k] + lengths.logs[row, k] - value)
+        count_length_logs(window, label, lo, hi, lengths, row, value, share, counts)
+
+
+@helper
+def count_length_logs(window, label, lo, hi, lengths, row, value, share, counts):
+    """As `count_lengths`, by logarithms."""
+    for k in range(hi - lo):
+        counts[label, k] += share * fast_exp(window.values[label, lo + k] + lengths.logs[row, k] - value)
