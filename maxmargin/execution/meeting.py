@@ -30,9 +30,12 @@ GOING, THROUGH, FULL, ABANDONED = range(4)  # how a range stands at the end of a
 SIGMA, LEAST, GAINED, PREDICTED, ROUNDS = range(5)  # what is in a pace
 
 
-def new_pace(n_ranges: int) -> np.ndarray:
-    """The sigma to begin with, its least value, and what was gained, and predicted, in so many of the last rounds."""
-    return np.array([(1 + n_ranges) / 2, 1.0, 0.0, 0.0, 0.0])
+def new_pace(n_ranges: int, *, is_short: bool = False) -> np.ndarray:
+    """The sigma to begin with, its least value, and what was gained, and predicted, in so many of the last rounds.
+
+    Where rounds are short, ranges disturb each other less.
+    """
+    return np.array([max(1.0, (n_ranges + 1 - is_short) / 2), 1.0, 0.0, 0.0, 0.0])
 
 
 @helper
@@ -229,7 +232,7 @@ def measure_gain(seat, parity, total):
     for p in range(n_weights):
         square += total[p] * total[p]
     gained = gain_of(predicted, sigma, seat.regularization, squares / sigma**2, square / sigma**2)
-    adapt(pace, gained, predicted, meeting.u.shape[0], max(seat.every, MEASURED))
+    adapt(pace, gained, predicted, meeting.u.shape[0], MEASURED)
 
 
 @helper

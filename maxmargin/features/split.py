@@ -43,7 +43,7 @@ class SplitFeatures(NamedTuple):
     is_observed: np.ndarray  # (F, L) which weights of frequent features there are, as numbers 0 and 1
     rare: SparseRows
     n_met: np.ndarray  # uint16
-    labels: np.ndarray  # uint32, of the weights of rare features, which come after those of the frequent ones
+    labels: np.ndarray  # uint16, of the weights of rare features, which come after those of the frequent ones
     place: np.ndarray  # (P,) where the weight of each pair is
     gram: Gram  # of all features, whatever pairs they have
 
@@ -72,7 +72,7 @@ def split_features(
     place = np.where(is_in_row, begin[owner].astype(np.int64) * n_labels + pairs.labels, n_rows + begin[owner] + within)
     is_observed = np.zeros((len(frequent), n_labels), dtype)
     is_observed.ravel()[place[is_in_row]] = 1
-    labels = np.empty(len(owner) - np.count_nonzero(is_in_row), np.uint32)
+    labels = np.empty(len(owner) - np.count_nonzero(is_in_row), np.uint16)
     labels[place[~is_in_row] - n_rows] = pairs.labels[~is_in_row]
 
     met_from = np.zeros(len(labels) + 1, np.uint16)  # the number of weights of the feature that begins there

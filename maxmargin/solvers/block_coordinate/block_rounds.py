@@ -71,7 +71,7 @@ class BlockRounds:
     def __init__(self, run: Run, sets: ActiveSets) -> None:
         self.run = run
         self._prepare()
-        self.pace = new_pace(len(self.rounds))
+        self.pace = new_pace(len(self.rounds), is_short=True)
         self.rooms = np.zeros((len(self.rounds), 4), np.int64)  # of each range: what it has used of arenas, its ends
         if sets.sizes.size:
             self._share_out(sets, *sets.used)

@@ -187,7 +187,7 @@ class SingleSteps:
         self.rule = GibbsRule(self.level, objective.weight, objective.regularization)
         self.is_first = True
         self._prepare()
-        self.pace = new_pace(1 if self.rounds is None else len(self.rounds))
+        self.pace = new_pace(1 if self.rounds is None else len(self.rounds), is_short=True)
         if run.start is not None:
             self._place(first, 0.0)
         else:
