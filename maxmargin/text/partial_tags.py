@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from maxmargin.checks import check_share
@@ -12,12 +13,13 @@ from maxmargin.wording import quote
 
 def is_partial(tag: object) -> bool:
     """Whether it stands for more than one tag."""
-    return tag is None or isinstance(tag, (set, frozenset, Mapping))
+    return not isinstance(tag, str) and (tag is None or isinstance(tag, (set, frozenset, Mapping)))
 
 
 def have_partial(y: LabelSequences) -> bool:
     """Whether some of the tags are known in part."""
-    return any(is_partial(tag) for tags in sequences_of(y, "y") for tag in tags)
+    kinds = {*map(type, chain.from_iterable(sequences_of(y, "y")))}  # few, of tags that are many
+    return any(kind is type(None) or issubclass(kind, (set, frozenset, Mapping)) for kind in kinds)
 
 
 def check_known(y: LabelSequences, name: str) -> None:
@@ -33,7 +35,10 @@ def tags_in(y: LabelSequences) -> set[Any]:
     found: set[Any] = set()
     for tags in sequences_of(y, "y"):
         for tag in tags:
-            found.update(() if tag is None else tag if is_partial(tag) else (tag,))
+            if is_partial(tag):
+                found.update(tag or ())
+            else:
+                found.add(tag)
     return found
 
 

@@ -128,11 +128,15 @@ def read_tags(y: LabelSequences, name: str = "y") -> Tagging:
     codes: list[int] = []
     starts = [0]
     for i, tags in enumerate(sequences_of(y, name)):
-        for t, tag in enumerate(tags):
-            if not isinstance(tag, str) or (tag not in numbers and not is_tag(tag)):
-                wanted = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
-                raise TagError(name, i, t, f"has {quote(tag)} at position {t}, but {wanted}")
-            codes.append(numbers.setdefault(tag, len(numbers)))
+        try:
+            codes.extend(map(numbers.__getitem__, tags))
+        except (KeyError, TypeError):  # of new tags, and of what is none
+            del codes[starts[-1] :]
+            for t, tag in enumerate(tags):
+                if not isinstance(tag, str) or (tag not in numbers and not is_tag(tag)):
+                    wanted = "tags are O, or one of B, I, E, S, L and U with a type, such as B-PER"
+                    raise TagError(name, i, t, f"has {quote(tag)} at position {t}, but {wanted}") from None
+                codes.append(numbers.setdefault(tag, len(numbers)))
         starts.append(len(codes))
     return Tagging([*numbers], np.array(codes, np.int64), np.array(starts))
 
