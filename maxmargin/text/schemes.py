@@ -8,6 +8,7 @@ likewise.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -322,13 +323,19 @@ def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
 
 def spell_entities(entities: Sequence[Entity | ScoredEntity], length: int, scheme: str) -> list[str]:
     """The tags of a sequence of that length with these entities, of any class, which are in order and apart."""
-    spell, row = SPELLINGS[scheme], [OUTSIDE] * length
+    row = [OUTSIDE] * length
     for before, entity, after in zip([None, *entities], entities, [*entities[1:], None], strict=False):
         follows = before is not None and (before.end, before.type) == (entity.start, entity.type)
         is_followed = after is not None and (after.start, after.type) == (entity.end, entity.type)
-        prefixes = spell(entity.end - entity.start, follows, is_followed)
-        row[entity.start : entity.end] = [sys.intern(f"{prefix}-{entity.type}".rstrip("-")) for prefix in prefixes]
+        row[entity.start : entity.end] = _spell(scheme, entity.type, entity.end - entity.start, follows, is_followed)
     return row
+
+
+@functools.lru_cache(maxsize=1000)
+def _spell(scheme: str, type_: str, length: int, follows: bool, is_followed: bool) -> list[str]:
+    """The tags of an entity, which follows one of its type or not, and is followed by one."""
+    prefixes = SPELLINGS[scheme](length, follows, is_followed)
+    return [sys.intern(f"{prefix}-{type_}".rstrip("-")) for prefix in prefixes]
 
 
 def check_spans(entities: Iterable[tuple[Any, ...]], length: int, i: int) -> list[Entity]:
