@@ -7,12 +7,12 @@ last, one per example.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.base import BaseContext
 
 from maxmargin.arrays.lanes import lowers
 from maxmargin.runtime.dispatch import helper
@@ -42,7 +42,7 @@ def prefetch_address(address: int) -> None:
     """Ask for the line at an address."""
 
 
-def _ask(context: Any, builder: ir.IRBuilder, pointer: Any) -> Any:
+def _ask(context: BaseContext, builder: ir.IRBuilder, pointer: ir.Value) -> ir.Value:
     number = ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
     function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")

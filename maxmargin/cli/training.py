@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -41,6 +41,9 @@ from maxmargin.text import (
 from maxmargin.text.partial_tags import is_partial, tags_in
 from maxmargin.trace import Status, Trace
 from maxmargin.wording import count_of
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 KEPT = {
     "type",
@@ -186,7 +189,7 @@ def take_up(former: Path, choices: Choices, **options: object) -> Tagger:
 
 
 @contextmanager
-def find_cluster(scheduler: str | None, local: int | None) -> Iterator[Any]:
+def find_cluster(scheduler: str | None, local: int | None) -> Iterator[Client | None]:
     """A client of the cluster to train on; None if there is to be none."""
     if scheduler is None and local is None:
         yield None

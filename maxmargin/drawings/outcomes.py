@@ -25,7 +25,7 @@ class Model(Protocol):
     _w: np.ndarray
     n_jobs: int | None
 
-    def _predict_marginals(self, problem: AnyProblem, /) -> Any: ...
+    def _predict_marginals(self, problem: AnyProblem, /) -> Sequence[np.ndarray]: ...
 
 
 class Outcome(NamedTuple):

@@ -37,7 +37,7 @@ def number_of(classes: np.ndarray, label: object) -> int:
     return labels.index(label)
 
 
-def node_weights(model: ChainSVM | ChainCRF) -> Any:
+def node_weights(model: ChainSVM | ChainCRF) -> np.ndarray | sp.csr_array:
     """(F + biases, L) the weights of features and of biases."""
     emissions, biases = model.coef_.emissions, [model.coef_[name] for name in BIASES if name in model.coef_]
     if sp.issparse(emissions):

@@ -17,7 +17,7 @@ from maxmargin.encode.chain_encoder import ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import in_one_matrix, stack_rows
 from maxmargin.encode.sentences.transition_rows import read_transitions
 from maxmargin.inspection.chain_weights import feature_names, find_chain, node_weights, number_of
-from maxmargin.problem import restrict
+from maxmargin.problem import AnyProblem, restrict
 from maxmargin.runtime import interpreted
 from maxmargin.sklearn_contract import Estimator
 from maxmargin.text.token_features.named_features import is_named
@@ -223,7 +223,7 @@ class Compared:
         self.table = as_dense(weights.nodes[columns])  # (U, L) of features that are there
         self.best = self.decode(self.problem)
 
-    def decode(self, problem: Any) -> np.ndarray:
+    def decode(self, problem: AnyProblem) -> np.ndarray:
         """The numbers of the best labels of all positions."""
         return inference.best_outputs(problem, self.model._w, self.model.n_jobs).values
 

@@ -148,7 +148,7 @@ def check_margin(margin: object) -> None:
         raise ValueError(f"margin must be True or False, not {margin!r}.")
 
 
-def check_level(level: Any, least: float = 1e-30) -> float:
+def check_level(level: float, least: float = 1e-30) -> float:
     """The level as a float; raises unless loops can divide by it."""
     check_positive("level", level)
     if not least <= level <= LARGEST_LEVEL:

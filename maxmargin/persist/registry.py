@@ -123,7 +123,7 @@ def register(
 def renaming(cls: Callable[..., object], names: Mapping[str, str | None]) -> Callable[..., object]:
     """A `make` for files of earlier versions: the names that their arguments have now, None for those that are gone."""
 
-    def make(**given: object) -> Any:
+    def make(**given: object) -> object:
         renamed = {names.get(name, name): value for name, value in given.items()}
         return cls(**{name: value for name, value in renamed.items() if name is not None})
 

@@ -80,7 +80,7 @@ class Spilled:
         arrays: dict[int, tuple[np.ndarray, FilePlace]] = {}
         end = 0
 
-        def place(array: np.ndarray) -> Any:
+        def place(array: np.ndarray) -> np.ndarray | FilePlace:
             nonlocal end
             if array.nbytes < SMALL or array.dtype.hasobject:
                 return array

@@ -6,7 +6,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.partial_tags import replace_unknown
@@ -18,6 +18,8 @@ DOCUMENT = "-DOCSTART-"  # a line that begins with it begins a document
 
 # From the number of columns, and that of the first line, to the columns of tokens and tags: see `parse_columns`.
 Chooser = Callable[[int, int], tuple[int | Sequence[int], int | None]]
+
+T = TypeVar("T")
 
 
 def read_columns(
@@ -126,7 +128,7 @@ class SentenceParser:
             self.lines.fail(numbers[tags.index("")], f"the tag, column {self.tag}, is empty")
         yield Parsed(tokens, tags, numbers, self.document)
 
-    def _keep_one(self, values: list[Any]) -> list[Any]:
+    def _keep_one(self, values: list[T]) -> list[T]:
         return [*map(self.kept.setdefault, values, values)]
 
     def _split_alike(self, part: list[str]) -> list[str] | None:

@@ -79,7 +79,7 @@ class Document:
             else:
                 yield line
 
-    def _in_columns(self, line: str, tag: Any, share: float | None) -> str:
+    def _in_columns(self, line: str, tag: object, share: float | None) -> str:
         separator = self.layout.separator
         if separator is None:
             line, separator = line.rstrip(" \t"), "\t" if "\t" in line else " "
