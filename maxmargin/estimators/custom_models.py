@@ -96,8 +96,8 @@ class ProblemModel(MaxMargin, OwnStructure):
 
     Attributes
     ----------
-    coef_ : (d,) array
-        The weights.
+    coef_
+        As that of `StructuredSVM`.
 
     Examples
     --------

@@ -104,7 +104,7 @@ class MultiLabelModel(RowClassifier):
         Parameters
         ----------
         return_exact
-            Whether to return, too, which of them are exact.
+            As that of `GraphCRF`.
 
         Returns
         -------

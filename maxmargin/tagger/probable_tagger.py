@@ -205,8 +205,7 @@ class ProbableTagger(Estimator):
         Examples
         --------
         >>> from maxmargin import Tagger
-        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
-        >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
+        >>> X, y = [["Bob", "saw", "Rome"], ["Rome", "fell"]], [["B-PER", "O", "B-LOC"], ["B-LOC", "O"]]
         >>> tagger = Tagger().fit(X, y)
         >>> least = tagger.find_threshold(X, y, precision=0.9)
         >>> tagger.set_params(threshold=least).predict(X) == y

@@ -48,8 +48,7 @@ class TextTagger:
         Examples
         --------
         >>> from maxmargin import Tagger
-        >>> X = [["Ann", "lives", "in", "Rome"], ["Bob", "ran"], ["Rome", "fell"]]
-        >>> y = [["B-PER", "O", "O", "B-LOC"], ["B-PER", "O"], ["B-LOC", "O"]]
+        >>> X, y = [["Bob", "saw", "Rome"], ["Rome", "fell"]], [["B-PER", "O", "B-LOC"], ["B-LOC", "O"]]
         >>> tagger = Tagger().fit(X, y)
         >>> [found[:4] for found in tagger.tag("Bob  lives in Rome.")]
         [(0, 3, 'PER', 'Bob'), (14, 18, 'LOC', 'Rome')]
