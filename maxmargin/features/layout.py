@@ -13,6 +13,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from maxmargin.arrays.vectors import inner
 from maxmargin.features.linear_map import weight_shape
 from maxmargin.problem import layout, new_weights
 from maxmargin.runtime.dispatch import generic, supports
@@ -72,7 +73,7 @@ class WeightLayout:
 
     def squared_length(self, w: NDArray) -> float:
         """||w||^2 of a solver's weights, in float64; not below it, where more than this sum is rounded."""
-        return float(np.sum(np.square(w, dtype=np.float64)))
+        return float(inner(w, w))
 
 
 class ScaledLayout(WeightLayout):

@@ -273,7 +273,7 @@ class Run:
     def place(self, v: np.ndarray) -> None:
         """Go on from the weights of v, which they are before their projection to the bounds."""
         bounds = self.objective.bounds
-        self.w[:] = self.objective.in_dtype(project(v, bounds))
+        self.w[:] = self.objective.in_dtype(project(v, bounds) if bounds.which.size else v)
         bounds.free[:] = v[bounds.which]
 
     def evaluate(self, w: np.ndarray, objective: Objective | None = None, **asked: Any) -> Evaluation:

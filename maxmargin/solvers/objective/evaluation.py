@@ -237,7 +237,7 @@ class Objective:
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
-        square = self.layout.squared_length(project(v, self.bounds))
+        square = self.layout.squared_length(project(v, self.bounds) if self.bounds.which.size else v)
         return gain + self.constant - self.regularization * (0.5 * square + dual_term(v, self.bounds))
 
     def evaluate(self, w: np.ndarray, **asked: Unpack[PassOptions]) -> Evaluation:
@@ -301,9 +301,10 @@ class Objective:
             shift += max(precise, 0.0) - averages[LOSS]
         if has_gradient and self.linear is not None:
             gradient -= self.linear
+        rest = self.primal(w, shift)
         return Evaluation(
-            value=self.primal(w, averages[LOSS] + shift),
-            hard=self.primal(w, averages[HARD_LOSS] + shift),
+            value=rest + averages[LOSS],
+            hard=rest + averages[HARD_LOSS],
             gradient=gradient,
             cost=averages[COST],
             entropy=averages[ENTROPY] - error,
