@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ class SpillFile:
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self.folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
         self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
+        weakref.finalize(self, self.file.close)
         self.end = 0
 
     def put(self, value: object) -> Spilled:

@@ -44,7 +44,8 @@ def open_tagger(path: Location, n_jobs: int | None = -1) -> Tagger | LightTagger
     file = open(path, "rb")  # noqa: SIM115  (it stays open: another model may take its place meanwhile)
     with suppress(Exception):  # whatever is wrong, the whole tagger says it
         return LightTagger(file, path, n_jobs)
-    return load_open(file, path)
+    with file:
+        return load_open(file, path)
 
 
 class LightChain(NamedTuple):
@@ -252,7 +253,8 @@ class LightTagger(TextTagger):
     @cached_property
     def whole(self) -> Tagger:
         """The tagger itself."""
-        return load_open(self.file, self.path)._set_jobs(self.n_jobs)
+        with self.file:
+            return load_open(self.file, self.path)._set_jobs(self.n_jobs)
 
     def predict(self, X: Sequence[Sequence[Token]]) -> list[list[Any]]:
         """The tags of sentences; those of the whole tagger, once there are many."""

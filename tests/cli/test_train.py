@@ -13,6 +13,7 @@ import maxmargin
 from maxmargin import ChainCRF, ChainSVM, SegmentCRF, Tagger
 from maxmargin.estimators.foundation import predictor
 from maxmargin.execution.threads import count_cores
+from maxmargin.tagger import light_tagger
 from maxmargin.wording import count_of
 from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, respelled, tagged_sentences
@@ -54,6 +55,7 @@ def test_quiet_and_json(files, tmp_path):
 def test_threads_are_those_that_are_asked_for(files, tmp_path, monkeypatch):
     seen, reading_on = [], predictor.reading_on
     monkeypatch.setattr(predictor, "reading_on", lambda n_jobs: seen.append(n_jobs) or reading_on(n_jobs))
+    monkeypatch.setattr(light_tagger, "MOST", 0)  # sentences are many
     for option, said, jobs in (((), count_of(count_cores(), "thread"), -1), (("--jobs", "3"), "3 threads", 3)):
         target = tmp_path / "a.model"
         err = run("train", files / "train.txt", "-m", target, "--max-passes", "2", *option).err
