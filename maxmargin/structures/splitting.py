@@ -46,8 +46,11 @@ def obey_rule(problem, i, place, choice, is_forced, theta):
 
 
 @generic
-def find_runner_up(problem, i, theta, y, score, work):
-    """The place, the choice and the score of the best output that is not y, the best one; a low score if none is."""
+def find_runner_up(problem, i, theta, y, score, is_new, work):
+    """The place, the choice and the score of the best output that is not y, the best one; a low score if none is.
+
+    It is new if the max oracle has just found it, and `work` is as that has left it.
+    """
 
 
 @helper
@@ -80,7 +83,7 @@ def split_best(problem, i, theta, outputs, values, level, work):
                 values[k] = score_output(problem, i, theta, outputs[k])
                 if k > 0 and not has_weight(values, k, level):
                     return k
-            place, choice, score = find_runner_up(problem, i, ruled, outputs[part], values[part], work)
+            place, choice, score = find_runner_up(problem, i, ruled, outputs[part], values[part], is_forced == 1, work)
             splits.runner_up[part, 0] = place
             splits.runner_up[part, 1] = choice
             splits.runner_up_score[part] = score if score > IMPOSSIBLE / 2 else FORBIDDEN

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from maxmargin import problem as generics
-from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.dependencies.arc_tables import find_others
@@ -11,8 +10,8 @@ from maxmargin.structures.dependencies.dependency_parts import (
     BOTH,
     best_label,
     count_words,
-    fill_arcs,
     join_arc,
+    score_arcs,
     split_arc,
 )
 from maxmargin.structures.splitting import FORBIDDEN, find_runner_up, obey_rule, split_best
@@ -39,12 +38,10 @@ def obey_arc(problem, i, place, choice, is_forced, theta):
 
 
 @implements(find_runner_up, *BOTH)
-def find_second_tree(problem, i, theta, y, score, work):
+def find_second_tree(problem, i, theta, y, score, is_new, work):
     size = y.size + 1
     width = 1 + problem.n_labels
-    arcs = matrix(work.arcs, 0, size, size)
-    through = matrix(work.through, 0, size, size)
-    fill_arcs(problem, theta, arcs, False)
+    arcs, through = score_arcs(problem, i, theta, False, work)
     for m in range(1, size):
         work.best_heads[m - 1] = split_arc(problem, y[m - 1])[0]
     find_others(problem, arcs, work.best_heads, through, work)

@@ -25,6 +25,7 @@ from maxmargin.structures.dependencies.arborescence import ArborescenceWork, arb
 from maxmargin.structures.dependencies.arc_tables import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.structures.dependencies.matrix_tree import Walk, new_walk
 from maxmargin.structures.dependencies.projective import LEVELS
+from maxmargin.structures.scalar_semirings import LogSums, sum_range
 from maxmargin.structures.splitting import Splits, new_splits
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
@@ -219,19 +220,16 @@ def sum_labels(problem, theta, n_words, h, m):
     """The logarithm of the sum of exp(score) over the labels of an arc."""
     if problem.n_labels == 0:
         return 0.0
-    _, top = best_label(problem, theta, n_words, h, m)
     first = ((m - 1) * (n_words + 1) + h) * (1 + problem.n_labels) + 1
-    total = 0.0
-    for label in range(problem.n_labels):
-        total += math.exp(theta[first + label] - top)
-    return top + math.log(total)
+    return sum_range(LogSums(), theta, first, first + problem.n_labels)
 
 
 @helper
-def fill_arcs(problem, theta, arcs, sums):
-    """The scores of arcs with their best labels, or with the sums over all labels."""
-    size = arcs.shape[0]
+def score_arcs(problem, i, theta, sums, work):
+    """The scores of arcs with their best labels, or with the sums over all labels, and room for another such table."""
+    size = count_words(problem, i) + 1
     width = 1 + problem.n_labels
+    arcs = matrix(work.arcs, 0, size, size)
     for m in range(1, size):
         for h in range(size):
             if h == m:
@@ -243,6 +241,7 @@ def fill_arcs(problem, theta, arcs, sums):
                     arcs[h, m] += sum_labels(problem, theta, size - 1, h, m)
                 else:
                     arcs[h, m] += best_label(problem, theta, size - 1, h, m)[1]
+    return arcs, matrix(work.through, 0, size, size)
 
 
 @helper

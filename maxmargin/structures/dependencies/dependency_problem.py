@@ -8,7 +8,6 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.vectors import clear
-from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.dependencies import arc_tables, best_trees, dependency_parts, nonprojective, projective  # noqa: F401  (they implement more)
@@ -21,9 +20,7 @@ __all__ = ["NonprojectiveProblem", "ProjectiveProblem"]
 
 @implements(generics.max_oracle, *BOTH)
 def best_tree(problem, i, theta, y, work):
-    size = y.size + 1
-    arcs = matrix(work.arcs, 0, size, size)
-    dependency_parts.fill_arcs(problem, theta, arcs, False)
+    arcs, _ = dependency_parts.score_arcs(problem, i, theta, False, work)
     arc_tables.find_heads(problem, arcs, work.heads, work)
     dependency_parts.write_tree(problem, theta, work.heads, y)
     return generics.score_output(problem, i, theta, y)
@@ -33,9 +30,7 @@ def best_tree(problem, i, theta, y, work):
 def dependency_max_marginals(problem, i, theta, out, work):
     size = dependency_parts.count_words(problem, i) + 1
     width = 1 + problem.n_labels
-    arcs = matrix(work.arcs, 0, size, size)
-    through = matrix(work.through, 0, size, size)
-    dependency_parts.fill_arcs(problem, theta, arcs, False)
+    arcs, through = dependency_parts.score_arcs(problem, i, theta, False, work)
     arc_tables.find_through(problem, arcs, through, work)
     for m in range(1, size):
         for h in range(size):
@@ -51,9 +46,7 @@ def dependency_max_marginals(problem, i, theta, out, work):
 def sum_dependencies(problem, i, theta, mu, work):
     size = dependency_parts.count_words(problem, i) + 1
     width = 1 + problem.n_labels
-    arcs = matrix(work.arcs, 0, size, size)
-    means = matrix(work.through, 0, size, size)
-    dependency_parts.fill_arcs(problem, theta, arcs, True)
+    arcs, means = dependency_parts.score_arcs(problem, i, theta, True, work)
     log_z = arc_tables.sum_trees(problem, arcs, means, work)
     clear(mu)
     for m in range(1, size):
@@ -71,8 +64,7 @@ def sum_dependencies(problem, i, theta, mu, work):
 @implements(generics.sample_oracle, *BOTH)
 def draw_trees(problem, i, theta, draws, outputs, work):
     size = dependency_parts.count_words(problem, i) + 1
-    arcs = matrix(work.arcs, 0, size, size)
-    dependency_parts.fill_arcs(problem, theta, arcs, True)
+    arcs, _ = dependency_parts.score_arcs(problem, i, theta, True, work)
     arc_tables.start_drawing(problem, arcs, work)
     for k in range(outputs.shape[0]):
         arc_tables.draw_heads(problem, arcs, draws[k], work.heads, work.rest, work)

@@ -1,4 +1,4 @@
-"""Assignments of rows to columns, where a row may stay unmatched: the best one, best ones through each pair, K best.
+"""Assignments of rows to columns, where a row may stay unmatched: the best one, best ones through each pair.
 
 Costs are minimised: cost[v, z] for matching row v with column z, unmatched[v] for leaving row v alone; FORBIDDEN rules
 a choice out. Prices of rows u and columns p certify the best assignment: u[v] + p[z] <= cost[v, z] and u[v] <=
@@ -20,7 +20,7 @@ NOBODY = -1
 
 
 class AssignmentWork(NamedTuple):
-    """Arrays for n rows, m columns and K outputs."""
+    """Arrays for n rows and m columns."""
 
     cost: np.ndarray  # (n m,)
     unmatched: np.ndarray  # (n,)
@@ -32,13 +32,9 @@ class AssignmentWork(NamedTuple):
     settled: np.ndarray  # (m,) the columns whose distance is final
     settled_price: np.ndarray  # (m,) their prices
     detour: np.ndarray  # ((n + 1)^2,) lengths of paths between rows
-    tail: np.ndarray  # (K,) the last rule that each set of assignments obeys, or -1
-    rules: np.ndarray  # (2 K, 4) the rule before, row, column, and whether the pair is forced or forbidden
-    runner_up: np.ndarray  # (K, 2) row and column where the second best assignment of a set differs from its best
-    runner_up_score: np.ndarray  # (K,)
 
 
-def assignment_work(n_rows: int, n_columns: int, n_cells: int, n_best: int) -> AssignmentWork:
+def assignment_work(n_rows: int, n_columns: int, n_cells: int) -> AssignmentWork:
     """Arrays for problems of at most these sizes."""
     return AssignmentWork(
         cost=aligned((n_cells,), np.float64),
@@ -51,10 +47,6 @@ def assignment_work(n_rows: int, n_columns: int, n_cells: int, n_best: int) -> A
         settled=aligned((n_columns,), np.int64),
         settled_price=aligned((n_columns,), np.float64),
         detour=aligned(((n_rows + 1) ** 2,), np.float64),
-        tail=aligned((n_best,), np.int64),
-        rules=aligned((2 * n_best, 4), np.int64),
-        runner_up=aligned((n_best, 2), np.int64),
-        runner_up_score=aligned((n_best,), np.float64),
     )
 
 
@@ -177,35 +169,10 @@ def extra_cost(cost, match, v, z, work):
 
 
 @helper
-def obey_rules(cost, last, work):
-    """Forbid what the rules up to `last` rule out."""
-    rule = last
-    while rule >= 0:
-        v = work.rules[rule, 1]
-        chosen = work.rules[rule, 2]
-        is_forced = work.rules[rule, 3] == 1
-        for z in range(cost.shape[1]):
-            if (z == chosen) != is_forced:
-                cost[v, z] = FORBIDDEN
-        if (chosen == NOBODY) != is_forced:
-            work.unmatched[v] = FORBIDDEN
-        rule = work.rules[rule, 0]
-
-
-@helper
-def find_runner_up(cost, match, k, score, work):
-    """Note where the second best assignment of set k departs from `match`, its best, and its score."""
-    for z in range(cost.shape[1]):
-        work.owner[z] = NOBODY
-    for v in range(cost.shape[0]):
+def own_columns(match, owner):
+    """Write down the rows that an assignment gives columns to."""
+    for z in range(owner.size):
+        owner[z] = NOBODY
+    for v in range(match.size):
         if match[v] != NOBODY:
-            work.owner[match[v]] = v
-    fill_detours(cost, match, work)
-    least = FORBIDDEN / 2
-    for v in range(cost.shape[0]):
-        for z in range(NOBODY, cost.shape[1]):
-            if z != match[v] and extra_cost(cost, match, v, z, work) < least:
-                least = extra_cost(cost, match, v, z, work)
-                work.runner_up[k, 0] = v
-                work.runner_up[k, 1] = z
-    work.runner_up_score[k] = score - least if least < FORBIDDEN / 2 else -FORBIDDEN
+            owner[match[v]] = v

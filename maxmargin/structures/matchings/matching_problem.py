@@ -14,11 +14,9 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
-from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.matchings.assignment import (
@@ -29,9 +27,10 @@ from maxmargin.structures.matchings.assignment import (
     best_assignment,
     extra_cost,
     fill_detours,
-    find_runner_up,
-    obey_rules,
+    own_columns,
 )
+from maxmargin.structures.splitting import FORBIDDEN as RULED_OUT
+from maxmargin.structures.splitting import Splits, find_runner_up, new_splits, obey_rule, split_best
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 
@@ -61,6 +60,7 @@ class MatchingWork(NamedTuple):
     assignment: AssignmentWork
     match: np.ndarray  # (n,) int32, an output
     spread: np.ndarray  # (F,)
+    splits: Splits  # of the K best
 
 
 @helper
@@ -98,9 +98,10 @@ def matching_work(problem):
 def matching_workspace(problem, n_best):
     n_left, n_pairs = np.diff(problem.left_starts).max(), np.diff(problem.pair_starts).max()
     return MatchingWork(
-        assignment=assignment_work(n_left, problem.n_right.max(), n_pairs, n_best),
+        assignment=assignment_work(n_left, problem.n_right.max(), n_pairs),
         match=aligned((n_left,), np.int32),
         spread=aligned((problem.n_features,), problem.supervision.cost.dtype),
+        splits=new_splits(matching_part_sizes(problem).max(), n_best),
     )
 
 
@@ -188,43 +189,35 @@ def matching_max_marginals(problem, i, theta, out, work):
             out[part_of(v, z, n_left, n_right)] = best - extra_cost(cost, y, v, z, work.assignment)
 
 
-@implements(generics.topk_oracle, MatchingProblem)
-def best_k_matchings(problem, i, theta, outputs, values, level, work):
-    """Best-max-marginal-first (Yanover and Weiss 2003): split the set whose second best assignment is the best.
+implements(generics.topk_oracle, MatchingProblem)(split_best)
 
-    One half is forced to have the pair where the second best departs from the best, the other must not have it.
-    """
-    state = work.assignment
+
+@implements(obey_rule, MatchingProblem)
+def obey_link(problem, i, place, choice, is_forced, theta):
+    """Forbid the other choices of a left node, or that one."""
     n_left, n_right = shape_of(problem, i)
+    for z in range(NOBODY, n_right):
+        if (z == choice) != is_forced:
+            theta[part_of(place, z, n_left, n_right)] = RULED_OUT
+
+
+@implements(find_runner_up, MatchingProblem)
+def find_second_matching(problem, i, theta, y, score, is_new, work):
+    n_left, n_right = shape_of(problem, i)
+    state = work.assignment
     cost = matrix(state.cost, 0, n_left, n_right)
-    fill_costs(cost, state.unmatched, theta)
-    best_assignment(cost, outputs[0], state)
-    values[0] = generics.score_output(problem, i, theta, outputs[0])
-    state.tail[0] = -1
-    find_runner_up(cost, outputs[0], 0, values[0], state)
-    for k in range(1, values.size):
-        split = first_best(state.runner_up_score[:k])
-        if state.runner_up_score[split] == -FORBIDDEN:
-            return k
-        last_rule = state.tail[split]
-        v = state.runner_up[split, 0]
-        z = state.runner_up[split, 1]
-        for is_forced in (1, 0):
-            part = k if is_forced else split
-            rule = 2 * k - is_forced
-            state.tail[part] = rule
-            state.rules[rule, 0] = last_rule
-            state.rules[rule, 1] = v
-            state.rules[rule, 2] = z
-            state.rules[rule, 3] = is_forced
-            fill_costs(cost, state.unmatched, theta)
-            obey_rules(cost, rule, state)
-            best_assignment(cost, work.match, state)
-            if is_forced:
-                for u in range(cost.shape[0]):
-                    outputs[k, u] = work.match[u]
-                values[k] = generics.score_output(problem, i, theta, outputs[k])
-                if not has_weight(values, k, level):
-                    return k
-            find_runner_up(cost, outputs[part], part, values[part], state)  # which may tie with work.match
-    return values.size
+    if not is_new:
+        fill_costs(cost, state.unmatched, theta)
+        best_assignment(cost, work.match, state)
+        own_columns(y, state.owner[:n_right])  # whose prices are the same: it may tie with the match
+    fill_detours(cost, y, state)
+    least = FORBIDDEN / 2
+    place = 0
+    choice = 0
+    for v in range(n_left):
+        for z in range(NOBODY, n_right):
+            if z != y[v] and extra_cost(cost, y, v, z, state) < least:
+                least = extra_cost(cost, y, v, z, state)
+                place = v
+                choice = z
+    return place, choice, score - least

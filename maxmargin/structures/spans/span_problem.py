@@ -90,7 +90,7 @@ def draw_trees(problem, i, theta, draws, outputs, work):
 
 
 @implements(find_runner_up, SpanProblem)
-def find_second_tree(problem, i, theta, y, score, work):
+def find_second_tree(problem, i, theta, y, score, is_new, work):
     through = work.through[: theta.size]
     generics.max_marginals(problem, i, theta, through, work)
     for k in range(y.size):
