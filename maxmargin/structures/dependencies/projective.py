@@ -30,9 +30,16 @@ def table_of(work, level, size):
 
 
 @helper
-def fill_inside(semiring, problem, arcs, linked, whole):
+def inside_tables(work, size):
+    """The two tables."""
+    return table_of(work, LINKED, size), table_of(work, WHOLE, size)
+
+
+@helper
+def fill_inside(semiring, problem, arcs, work):
     """Fill the two tables; return the sum over all trees."""
     size = arcs.shape[0]
+    linked, whole = inside_tables(work, size)
     nothing = zero(semiring)
     for h in range(size):
         whole[h, h] = one(semiring)
@@ -56,9 +63,14 @@ def fill_inside(semiring, problem, arcs, linked, whole):
 
 
 @helper
-def fill_outside(semiring, problem, arcs, linked, whole, above_linked, above_whole):
-    """Fill the tables of derivatives of the sum over all trees by the entries of the two tables."""
+def fill_outside(semiring, problem, arcs, work):
+    """Fill the tables of derivatives of the sum over all trees by the entries of the two tables.
+
+    Return `linked` and its derivatives, whose products are the sums over trees with an arc.
+    """
     size = arcs.shape[0]
+    linked, whole = inside_tables(work, size)
+    above_linked, above_whole = table_of(work, ABOVE_LINKED, size), table_of(work, ABOVE_WHOLE, size)
     for h in range(size):
         for m in range(size):
             above_linked[h, m] = zero(semiring)
@@ -86,14 +98,16 @@ def fill_outside(semiring, problem, arcs, linked, whole, above_linked, above_who
                 above_whole[lo, u] = add(semiring, above_whole[lo, u], below)
                 below = times(semiring, above, whole[lo, u])
                 above_whole[hi, u + 1] = add(semiring, above_whole[hi, u + 1], below)
+    return linked, above_linked
 
 
 @helper
-def read_tree(semiring, linked, whole, draws, heads, rest, work):
+def read_tree(semiring, size, draws, heads, rest, work):
     """Write the heads of a tree, picked from the top down by one number per word, and what is left of these numbers."""
+    linked, whole = inside_tables(work, size)
     options, stack = work.options, work.stack
     stack[0, 0] = ROOT
-    stack[0, 1] = whole.shape[0] - 1
+    stack[0, 1] = size - 1
     n_open = 1
     n_read = 0
     while n_open > 0:
@@ -125,21 +139,15 @@ def read_tree(semiring, linked, whole, draws, heads, rest, work):
 
 @implements(arc_tables.find_heads, ProjectiveProblem)
 def find_projective_heads(problem, arcs, heads, work):
-    size = arcs.shape[0]
-    linked = table_of(work, LINKED, size)
-    whole = table_of(work, WHOLE, size)
-    fill_inside(Best(), problem, arcs, linked, whole)
-    read_tree(Best(), linked, whole, work.rest, heads, work.rest, work)
+    fill_inside(Best(), problem, arcs, work)
+    read_tree(Best(), arcs.shape[0], work.rest, heads, work.rest, work)
 
 
 @implements(arc_tables.find_through, ProjectiveProblem)
 def find_projective_through(problem, arcs, through, work):
     size = arcs.shape[0]
-    linked = table_of(work, LINKED, size)
-    whole = table_of(work, WHOLE, size)
-    above = table_of(work, ABOVE_LINKED, size)
-    fill_inside(Best(), problem, arcs, linked, whole)
-    fill_outside(Best(), problem, arcs, linked, whole, above, table_of(work, ABOVE_WHOLE, size))
+    fill_inside(Best(), problem, arcs, work)
+    linked, above = fill_outside(Best(), problem, arcs, work)
     for h in range(size):
         for m in range(1, size):
             through[h, m] = linked[h, m] + above[h, m]
@@ -154,20 +162,16 @@ def find_other_projective(problem, arcs, heads, through, work):
 def sum_projective_trees(problem, arcs, means, work):
     size = arcs.shape[0]
     weights = table_of(work, WEIGHTS, size)
-    linked = table_of(work, LINKED, size)
-    whole = table_of(work, WHOLE, size)
-    above = table_of(work, ABOVE_LINKED, size)
-    above_whole = table_of(work, ABOVE_WHOLE, size)
     taken_out = arc_tables.fill_weights(arcs, weights, work.top)
-    total = fill_inside(Sums(), problem, weights, linked, whole)
+    total = fill_inside(Sums(), problem, weights, work)
     if has_underflown(total, size - 1):
-        log_z = fill_inside(LogSums(), problem, arcs, linked, whole)
-        fill_outside(LogSums(), problem, arcs, linked, whole, above, above_whole)
+        log_z = fill_inside(LogSums(), problem, arcs, work)
+        linked, above = fill_outside(LogSums(), problem, arcs, work)
         for h in range(size):
             for m in range(1, size):
                 means[h, m] = math.exp(min(linked[h, m] + above[h, m] - log_z, 0.0)) if h != m else 0.0
         return log_z
-    fill_outside(Sums(), problem, weights, linked, whole, above, above_whole)
+    linked, above = fill_outside(Sums(), problem, weights, work)
     for h in range(size):
         for m in range(1, size):
             means[h, m] = linked[h, m] * above[h, m] / total if h != m else 0.0
@@ -176,11 +180,9 @@ def sum_projective_trees(problem, arcs, means, work):
 
 @implements(arc_tables.start_drawing, ProjectiveProblem)
 def start_drawing_projective(problem, arcs, work):
-    size = arcs.shape[0]
-    fill_inside(LogSums(), problem, arcs, table_of(work, LINKED, size), table_of(work, WHOLE, size))
+    fill_inside(LogSums(), problem, arcs, work)
 
 
 @implements(arc_tables.draw_heads, ProjectiveProblem)
 def draw_projective_heads(problem, arcs, draws, heads, rest, work):
-    size = arcs.shape[0]
-    read_tree(LogSums(), table_of(work, LINKED, size), table_of(work, WHOLE, size), draws, heads, rest, work)
+    read_tree(LogSums(), arcs.shape[0], draws, heads, rest, work)

@@ -34,13 +34,13 @@ from maxmargin.structures.monotone.grid_paths import (
     INSERT,
     MATCH,
     N_MOVES,
-    GridPaths,
+    Grid,
     count_turns,
     fill_ahead,
     fill_behind,
     read_path,
 )
-from maxmargin.structures.scalar_semirings import NEVER, Best, LogSums, Sums, as_share, log_of, times
+from maxmargin.structures.scalar_semirings import NEVER, Best, LogSums, Sums, as_share, times
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 N_TURNS = N_MOVES * N_MOVES
@@ -198,15 +198,20 @@ def score_path(problem, i, theta, y):
 
 
 @helper
-def table_of(problem, i, flat):
-    """A table with a row per node and a column per move."""
-    return matrix(flat, 0, (problem.sides[i, 0] + 1) * (problem.sides[i, 1] + 1), N_MOVES)
+def grid_of(problem, i, work):
+    """The grid of example i, with a row of each table per node and a column per move."""
+    n_left = problem.sides[i, 0]
+    n_right = problem.sides[i, 1]
+    size = (n_left + 1) * (n_right + 1)
+    entry = matrix(work.entry, 0, size, N_MOVES)
+    ahead = matrix(work.ahead, 0, size, N_MOVES)
+    return Grid(entry, work.turn, n_left, n_right, ahead, matrix(work.behind, 0, size, N_MOVES), work.options)
 
 
 @helper
-def fill_scores(problem, i, theta, entry, turn):
+def fill_scores(problem, i, theta, grid):
     """The scores of getting into nodes, and of moves after each other."""
-    n_right = problem.sides[i, 1]
+    entry, turn, _, n_right, _, _, _ = grid
     for node in range(entry.shape[0]):
         is_first_left = node // (n_right + 1) == 0
         is_first_right = node % (n_right + 1) == 0
@@ -221,56 +226,44 @@ def fill_scores(problem, i, theta, entry, turn):
         turn[INSERT, DELETE] = NEVER
 
 
-@helper
-def fill_best(problem, i, theta, work):
-    """Fill the table of the best scores ahead; return the best of all."""
-    entry = table_of(problem, i, work.entry)
-    fill_scores(problem, i, theta, entry, work.turn)
-    ahead = table_of(problem, i, work.ahead)
-    return fill_ahead(Best(), entry, work.turn, problem.sides[i, 0], problem.sides[i, 1], ahead)
-
-
 @implements(generics.max_oracle, AlignmentProblem)
 def best_path(problem, i, theta, y, work):
-    fill_best(problem, i, theta, work)
-    entry = table_of(problem, i, work.entry)
-    ahead = table_of(problem, i, work.ahead)
-    n_left = problem.sides[i, 0]
-    n_right = problem.sides[i, 1]
-    read_path(Best(), entry, work.turn, n_left, n_right, ahead, work.draws, y, work.options)
+    grid = grid_of(problem, i, work)
+    fill_scores(problem, i, theta, grid)
+    fill_ahead(Best(), grid)
+    read_path(Best(), grid, work.draws, y)
     return generics.score_output(problem, i, theta, y)
 
 
 @implements(generics.topk_oracle, AlignmentProblem)
 def best_k_paths(problem, i, theta, outputs, values, level, work):
-    best = fill_best(problem, i, theta, work)
-    entry = table_of(problem, i, work.entry)
-    ahead = table_of(problem, i, work.ahead)
-    choices = GridPaths(entry, work.turn, problem.sides[i, 0], problem.sides[i, 1], ahead, work.options)
-    count = k_best(choices, outputs.shape[1], best, outputs, values, level, work.branches)
+    grid = grid_of(problem, i, work)
+    fill_scores(problem, i, theta, grid)
+    best = fill_ahead(Best(), grid)
+    count = k_best(grid, outputs.shape[1], best, outputs, values, level, work.branches)
     generics.rank(problem, i, theta, outputs, values, count)
     return count
 
 
 @implements(generics.max_marginals, AlignmentProblem)
 def alignment_max_marginals(problem, i, theta, out, work):
-    fill_best(problem, i, theta, work)
-    entry = table_of(problem, i, work.entry)
-    ahead = table_of(problem, i, work.ahead)
-    behind = table_of(problem, i, work.behind)
-    fill_behind(Best(), entry, work.turn, problem.sides[i, 0], problem.sides[i, 1], behind)
+    grid = grid_of(problem, i, work)
+    fill_scores(problem, i, theta, grid)
+    fill_ahead(Best(), grid)
+    fill_behind(Best(), grid)
     for p in range(theta.size - N_TURNS):
         out[p] = NEVER
-    for node in range(entry.shape[0]):
+    for node in range(grid.entry.shape[0]):
         for move in range(N_MOVES):
-            if entry[node, move] > NEVER / 2:
+            if grid.entry[node, move] > NEVER / 2:
                 p = part_of(problem, i, node, move)
-                out[p] = max(out[p], behind[node, move] + ahead[node, move])
+                out[p] = max(out[p], grid.behind[node, move] + grid.ahead[node, move])
 
 
 @helper
-def weigh(entry, turn):
+def weigh(grid):
     """Turn scores into weights of at most 1: exp(score less as much per item as any move has); return that."""
+    entry, turn, _, _, _, _, _ = grid
     per_item = IMPOSSIBLE
     for move in range(N_MOVES):
         largest = max(turn[MATCH, move], turn[DELETE, move], turn[INSERT, move])
@@ -288,51 +281,41 @@ def weigh(entry, turn):
 
 
 @helper
-def average_parts(semiring, problem, i, total, mu, work):
-    """Write mean parts, with the tables ahead, and the sum over all paths, at hand."""
-    n_left = problem.sides[i, 0]
-    n_right = problem.sides[i, 1]
-    entry = table_of(problem, i, work.entry)
-    ahead = table_of(problem, i, work.ahead)
-    behind = table_of(problem, i, work.behind)
-    fill_behind(semiring, entry, work.turn, n_left, n_right, behind)
+def average_parts(semiring, problem, i, grid, total, mu, counts):
+    """Write mean parts, with the table ahead, and the sum over all paths, at hand."""
+    fill_behind(semiring, grid)
     clear(mu)
-    for node in range(1, entry.shape[0]):
+    for node in range(1, grid.entry.shape[0]):
         for move in range(N_MOVES):
-            share = as_share(semiring, times(semiring, behind[node, move], ahead[node, move]), total)
+            share = as_share(semiring, times(semiring, grid.behind[node, move], grid.ahead[node, move]), total)
             if share > 0:
                 mu[part_of(problem, i, node, move)] += share
-    count_turns(semiring, entry, work.turn, n_left, n_right, ahead, behind, total, work.counts)
+    count_turns(semiring, grid, total, counts)
     for k in range(N_TURNS):
-        mu[mu.size - N_TURNS + k] = work.counts[k]
+        mu[mu.size - N_TURNS + k] = counts[k]
 
 
 @implements(generics.exp_oracle, AlignmentProblem)
 def sum_paths(problem, i, theta, mu, work):
-    n_left = problem.sides[i, 0]
-    n_right = problem.sides[i, 1]
-    entry = table_of(problem, i, work.entry)
-    ahead = table_of(problem, i, work.ahead)
-    fill_scores(problem, i, theta, entry, work.turn)
-    if n_left + n_right <= MOST_ITEMS:
-        per_item = weigh(entry, work.turn)
-        total = fill_ahead(Sums(), entry, work.turn, n_left, n_right, ahead)
+    grid = grid_of(problem, i, work)
+    fill_scores(problem, i, theta, grid)
+    n_items = grid.n_left + grid.n_right
+    if n_items <= MOST_ITEMS:
+        per_item = weigh(grid)
+        total = fill_ahead(Sums(), grid)
         if total > LEAST_SUM:
-            average_parts(Sums(), problem, i, total, mu, work)
-            return log_of(Sums(), total) + per_item * (n_left + n_right)
-        fill_scores(problem, i, theta, entry, work.turn)
-    log_z = fill_ahead(LogSums(), entry, work.turn, n_left, n_right, ahead)
-    average_parts(LogSums(), problem, i, log_z, mu, work)
+            average_parts(Sums(), problem, i, grid, total, mu, work.counts)
+            return math.log(total) + per_item * n_items
+        fill_scores(problem, i, theta, grid)
+    log_z = fill_ahead(LogSums(), grid)
+    average_parts(LogSums(), problem, i, grid, log_z, mu, work.counts)
     return log_z
 
 
 @implements(generics.sample_oracle, AlignmentProblem)
 def draw_paths(problem, i, theta, draws, outputs, work):
-    n_left = problem.sides[i, 0]
-    n_right = problem.sides[i, 1]
-    entry = table_of(problem, i, work.entry)
-    ahead = table_of(problem, i, work.ahead)
-    fill_scores(problem, i, theta, entry, work.turn)
-    fill_ahead(LogSums(), entry, work.turn, n_left, n_right, ahead)
+    grid = grid_of(problem, i, work)
+    fill_scores(problem, i, theta, grid)
+    fill_ahead(LogSums(), grid)
     for k in range(outputs.shape[0]):
-        read_path(LogSums(), entry, work.turn, n_left, n_right, ahead, draws[k], outputs[k], work.options)
+        read_path(LogSums(), grid, draws[k], outputs[k])

@@ -24,6 +24,18 @@ START = MATCH  # node 0, after a match
 ENDED = -1  # in place of a move, after the last one
 
 
+class Grid(NamedTuple):
+    """A grid and its tables; the choices of its K best paths are moves from the start on."""
+
+    entry: np.ndarray  # (nodes, 3)
+    turn: np.ndarray  # (3, 3)
+    n_left: int
+    n_right: int
+    ahead: np.ndarray  # (nodes, 3)
+    behind: np.ndarray  # (nodes, 3)
+    options: np.ndarray  # (3,)
+
+
 @helper
 def next_node(node, move, n_right):
     """The node that a move leads to."""
@@ -37,8 +49,9 @@ def can_move(node, move, n_left, n_right):
 
 
 @helper
-def fill_ahead(semiring, entry, turn, n_left, n_right, ahead):
+def fill_ahead(semiring, grid):
     """Fill the table from the end on; return the sum over all paths."""
+    entry, turn, n_left, n_right, ahead, _, _ = grid
     last = entry.shape[0] - 1
     for move in range(N_MOVES):
         ahead[last, move] = one(semiring)
@@ -63,8 +76,9 @@ def fill_ahead(semiring, entry, turn, n_left, n_right, ahead):
 
 
 @helper
-def fill_behind(semiring, entry, turn, n_left, n_right, behind):
+def fill_behind(semiring, grid):
     """Fill the table from the start on."""
+    entry, turn, n_left, n_right, _, behind, _ = grid
     for node in range(entry.shape[0]):
         for move in range(N_MOVES):
             behind[node, move] = zero(semiring)
@@ -80,8 +94,9 @@ def fill_behind(semiring, entry, turn, n_left, n_right, behind):
 
 
 @helper
-def fill_options(semiring, entry, turn, n_left, n_right, ahead, node, before, options):
+def fill_options(semiring, grid, node, before):
     """The sums over all that is ahead of a node, by the next move."""
+    entry, turn, n_left, n_right, ahead, _, options = grid
     for move in range(N_MOVES):
         options[move] = zero(semiring)
         if can_move(node, move, n_left, n_right):
@@ -90,23 +105,24 @@ def fill_options(semiring, entry, turn, n_left, n_right, ahead, node, before, op
 
 
 @helper
-def read_path(semiring, entry, turn, n_left, n_right, ahead, draws, y, options):
+def read_path(semiring, grid, draws, y):
     """Write a path, picked from the start on by one number per move: the nodes, each times 3 plus the move to it."""
     node = 0
     before = MATCH
     for s in range(y.size):
-        if node == entry.shape[0] - 1:
+        if node == grid.entry.shape[0] - 1:
             y[s] = ENDED
             continue
-        fill_options(semiring, entry, turn, n_left, n_right, ahead, node, before, options)
-        before, _ = pick(semiring, options, draws[s])
-        node = next_node(node, before, n_right)
+        fill_options(semiring, grid, node, before)
+        before, _ = pick(semiring, grid.options, draws[s])
+        node = next_node(node, before, grid.n_right)
         y[s] = node * N_MOVES + before
 
 
 @helper
-def count_turns(semiring, entry, turn, n_left, n_right, ahead, behind, total, counts):
+def count_turns(semiring, grid, total, counts):
     """The expected number of times that each move is made after each other."""
+    entry, turn, n_left, n_right, ahead, behind, _ = grid
     clear(counts)
     for node in range(entry.shape[0]):
         for move in range(N_MOVES):
@@ -118,34 +134,23 @@ def count_turns(semiring, entry, turn, n_left, n_right, ahead, behind, total, co
                     counts[before * N_MOVES + move] += as_share(semiring, times(semiring, both, rest), total)
 
 
-class GridPaths(NamedTuple):
-    """Moves from the start on, by the best scores ahead."""
-
-    entry: np.ndarray
-    turn: np.ndarray
-    n_left: int
-    n_right: int
-    ahead: np.ndarray
-    options: np.ndarray
-
-
-@implements(take, GridPaths)
+@implements(take, Grid)
 def take_move(choices, y, s, option):
     y[s] = option
 
 
-@implements(branch_off, GridPaths)
+@implements(branch_off, Grid)
 def branch_off_path(choices, y, s, branches):
-    entry, turn, n_left, n_right, ahead, options = choices
+    options = choices.options
     at = np.int64(START if s == 0 else y[s - 1])
     node = at // N_MOVES
-    if at == ENDED or node == entry.shape[0] - 1:
+    if at == ENDED or node == choices.entry.shape[0] - 1:
         y[s] = ENDED
         return
-    fill_options(Best(), entry, turn, n_left, n_right, ahead, node, at % N_MOVES, options)
+    fill_options(Best(), choices, node, at % N_MOVES)
     best = first_best(options)
     for move in range(N_MOVES):
-        if move != best and can_move(node, move, n_left, n_right):
-            option = next_node(node, move, n_right) * N_MOVES + move
+        if move != best and can_move(node, move, choices.n_left, choices.n_right):
+            option = next_node(node, move, choices.n_right) * N_MOVES + move
             offer(branches, s, option, max(options[best] - options[move], 0.0))
-    y[s] = next_node(node, best, n_right) * N_MOVES + best
+    y[s] = next_node(node, best, choices.n_right) * N_MOVES + best
