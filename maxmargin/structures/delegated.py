@@ -35,22 +35,6 @@ def delegate(*classes: type, functions: tuple[Generic, ...]) -> None:
         implements(function, *classes)(implementation)
 
 
-def true_outputs_of_base(problem):
-    return generics.true_outputs(problem.base)
-
-
-def new_weights_of_base(problem):
-    return generics.new_weights(problem.base)
-
-
-def layout_of_base(problem):
-    return layout_of(problem.base)
-
-
-def squared_diameters_of_base(problem):
-    return generics.squared_diameters(problem.base)
-
-
 def prepare_base(problem, dtype):
     return in_precision(problem, dtype)._replace(base=generics.prepare(problem.base, dtype))
 
@@ -63,8 +47,7 @@ def restrict_base(problem, excluded):
     return restricted._replace(excluded=exclude_more(problem.excluded, excluded))
 
 
-def part_sizes_of_base(problem):
-    return generics.part_sizes(problem.base)
+# Compiled functions have names, by which they are kept on disk.
 
 
 def augment_base(problem, i, theta):
@@ -99,27 +82,10 @@ def draw_of_base(problem, i, theta, draws, outputs, work):
     generics.sample_oracle(problem.base, i, theta, draws, outputs, work.base)
 
 
-OUTPUTS_AND_ORACLES = (
-    generics.true_outputs,
-    generics.part_sizes,
-    generics.restrict,
-    generics.add_output,
-    generics.score_output,
-    generics.max_oracle,
-    generics.bound_oracle,
-    generics.topk_oracle,
-    generics.exp_oracle,
-    generics.sample_oracle,
-)
 _OF_BASE: dict[Generic, Callable] = {
-    generics.true_outputs: true_outputs_of_base,
-    generics.new_weights: new_weights_of_base,
-    generics.layout: layout_of_base,
-    generics.squared_diameters: squared_diameters_of_base,
-    generics.prepare: prepare_base,
-    generics.part_sizes: part_sizes_of_base,
+    generics.true_outputs: lambda problem: generics.true_outputs(problem.base),
+    generics.part_sizes: lambda problem: generics.part_sizes(problem.base),
     generics.restrict: restrict_base,
-    generics.augment: augment_base,
     generics.add_output: add_output_of_base,
     generics.score_output: score_output_of_base,
     generics.max_oracle: max_of_base,
@@ -127,4 +93,12 @@ _OF_BASE: dict[Generic, Callable] = {
     generics.topk_oracle: topk_of_base,
     generics.exp_oracle: exp_of_base,
     generics.sample_oracle: draw_of_base,
+}
+OUTPUTS_AND_ORACLES = tuple(_OF_BASE)
+_OF_BASE |= {
+    generics.new_weights: lambda problem: generics.new_weights(problem.base),
+    generics.layout: lambda problem: layout_of(problem.base),
+    generics.squared_diameters: lambda problem: generics.squared_diameters(problem.base),
+    generics.prepare: prepare_base,
+    generics.augment: augment_base,
 }

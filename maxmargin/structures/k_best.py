@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maxmargin.arrays.vectors import copy_into
+from maxmargin.arrays.vectors import copy_into, first_best
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import generic, helper
 
@@ -77,6 +77,16 @@ def offer(branches, s, option, lost):
         rows[place, SOURCE] = k
         rows[place, CHOICE] = s
         rows[place, OPTION] = option
+
+
+@helper
+def offer_others(branches, s, scores):
+    """Offer all options of choice s but the best, by what they score; return that one."""
+    best = first_best(scores)
+    for option in range(scores.size):
+        if option != best:
+            offer(branches, s, option, scores[best] - scores[option])
+    return best
 
 
 @helper

@@ -27,7 +27,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.chains import pruned_steps
 from maxmargin.structures.chains.pruned_steps import highest_of
-from maxmargin.structures.k_best import branch_off, offer, take
+from maxmargin.structures.k_best import branch_off, offer, offer_others, take
 
 # Back-tracking recomputes sums and compares them for equality, so additions must not be reordered.
 exact = pruned_steps.exact
@@ -138,10 +138,7 @@ def branch_off_path(choices, y, s, branches):
     n_labels = nodes.shape[1]
     t = y.size - 1 - s
     if s == 0:
-        best = first_best(forward[t, :n_labels])
-        for a in range(n_labels):
-            if a != best:
-                offer(branches, s, a, forward[t, best] - forward[t, a])
+        best = offer_others(branches, s, forward[t, :n_labels])
     else:
         b = y[t + 1]
         into = pairs_into(pairs, t + 1, n_labels)

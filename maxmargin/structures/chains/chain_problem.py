@@ -109,8 +109,8 @@ def chain_stretches(problem):
     return [*rows, (labels, lo, hi), (weight, lo, hi), (problem.starts, n, n + 2)]
 
 
-@implements(generics.workspace, ChainProblem)
-def chain_workspace(problem, n_best):
+def chain_workspace(problem: Any, n_best: int) -> ChainWork:
+    """Tables for a problem of chains."""
     n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
     longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), generics.part_sizes(problem)))
     sums = chain_sums.new_tables(longest, n_labels, dtype)
@@ -130,6 +130,7 @@ def chain_workspace(problem, n_best):
 
 def have_best_paths(*classes: type) -> None:
     """Say of classes of problems that they are chains: how they are scored, their costs and their best outputs."""
+    implements(generics.workspace, *classes)(chain_workspace)
 
     @implements(generics.scores, *classes)
     def chain_scores(problem, w, i, theta):
@@ -232,17 +233,24 @@ def precise_nodes_and_pairs(problem, i, theta, work):
 @helper
 def exp_precisely(problem, i, theta, mu, work):
     """The exp oracle in float64 or, where that is not enough either, in logarithms."""
+    if theta.itemsize == 4:
+        nodes, pairs = precise_nodes_and_pairs(problem, i, theta, work)
+        log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.precise)
+        if is_safe:
+            means, counts = nodes_and_pairs(problem, i, work.mu)
+            chain_sums.backward_shares(means, counts, work.precise)
+            copy_into(mu, work.mu[: mu.size])
+            return log_z
+    return exp_in_logs(problem, i, theta, mu, work)
+
+
+@helper
+def exp_in_logs(problem, i, theta, mu, work):
+    """The exp oracle in logarithms, which leaves the mean parts in `work.mu`, too."""
     nodes, pairs = precise_nodes_and_pairs(problem, i, theta, work)
     means, counts = nodes_and_pairs(problem, i, work.mu)
-    log_z = 0.0
-    is_safe = False
-    if theta.itemsize == 4:
-        log_z, is_safe = chain_sums.forward_shares(nodes, pairs, work.precise)
-    if is_safe:
-        chain_sums.backward_shares(means, counts, work.precise)
-    else:
-        log_z = chain_logs.log_forward(nodes, pairs, work.precise)
-        chain_logs.log_backward(nodes, pairs, means, counts, work.precise)
+    log_z = chain_logs.log_forward(nodes, pairs, work.precise)
+    chain_logs.log_backward(nodes, pairs, means, counts, work.precise)
     copy_into(mu, work.mu[: mu.size])
     return log_z
 

@@ -14,15 +14,16 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, in_precision
-from maxmargin.arrays.lanes import padded
-from maxmargin.arrays.vectors import copy_into
-from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums, with_gram
 from maxmargin.runtime.dispatch import implements, supports
-from maxmargin.structures.chains import chain_logs, chain_sums
-from maxmargin.structures.chains.chain_problem import have_best_paths, nodes_and_pairs, precise_nodes_and_pairs
-from maxmargin.structures.chains.pruned_steps import Pruning, new_pruning
-from maxmargin.structures.labelled_edges import edge_rows, have_labelled_edges, nodes_and_tables, norm_buffers
+from maxmargin.structures.chains import chain_logs
+from maxmargin.structures.chains.chain_problem import (
+    exp_in_logs,
+    have_best_paths,
+    nodes_and_pairs,
+    precise_nodes_and_pairs,
+)
+from maxmargin.structures.labelled_edges import edge_rows, have_labelled_edges, nodes_and_tables
 from maxmargin.supervision.label_supervision import LabelSupervision
 
 
@@ -43,21 +44,6 @@ class EdgeChainProblem(NamedTuple):
     end_penalty: np.ndarray  # (2, L) the same for the first and for the last label
     n_features: int
     n_edge_features: int
-
-
-class EdgeChainWork(NamedTuple):
-    """Tables of the dynamic programs, with rows for the longest sequence, and the buffers of direction norms."""
-
-    table: np.ndarray  # (L, W) of Viterbi
-    forward: np.ndarray  # (T, W) of Viterbi
-    arrivals: np.ndarray  # (T, W) of Viterbi
-    pruning: Pruning  # as that of other chains; not looked at
-    sums: chain_sums.SumTables  # in float64, as potentials and mean parts are there
-    theta: np.ndarray
-    mu: np.ndarray
-    spread: np.ndarray  # as the weights of positions, or empty
-    edge_spread: np.ndarray  # as those of transitions, or empty
-    branches: np.ndarray  # (K, 3) of the top-K oracle
 
 
 @implements(edge_rows, EdgeChainProblem)
@@ -93,46 +79,21 @@ def prepare_edge_chain(problem, dtype):
     )
 
 
-@implements(generics.workspace, EdgeChainProblem)
-def edge_chain_workspace(problem, n_best):
-    n_labels, dtype = problem.penalty.shape[0], problem.penalty.dtype
-    longest, n_parts = (int(sizes.max(initial=0)) for sizes in (np.diff(problem.starts), generics.part_sizes(problem)))
-    width = padded(n_labels)
-    return EdgeChainWork(
-        table=aligned((n_labels, width), dtype),
-        forward=aligned((longest, width), dtype),
-        arrivals=aligned((longest, width), dtype),
-        pruning=new_pruning(0, dtype),
-        sums=chain_sums.new_tables(longest, n_labels, np.float64),
-        theta=aligned((n_parts,), np.float64),
-        mu=aligned((n_parts,), np.float64),
-        branches=aligned((n_best, 3), np.int64),
-        **norm_buffers(problem),
-    )
-
-
-@implements(generics.exp_oracle, EdgeChainProblem)
-def exp_edge_chain(problem, i, theta, mu, work):
-    nodes, pairs = precise_nodes_and_pairs(problem, i, theta, work)
-    means, counts = nodes_and_pairs(problem, i, work.mu)
-    log_z = chain_logs.log_forward(nodes, pairs, work.sums)
-    chain_logs.log_backward(nodes, pairs, means, counts, work.sums)
-    copy_into(mu, work.mu[: mu.size])
-    return log_z
+implements(generics.exp_oracle, EdgeChainProblem)(exp_in_logs)
 
 
 @implements(generics.sample_oracle, EdgeChainProblem)
 def sample_edge_chain(problem, i, theta, draws, outputs, work):
     nodes, pairs = precise_nodes_and_pairs(problem, i, theta, work)
-    chain_logs.sample_log_paths(nodes, pairs, draws, outputs, work.sums)
+    chain_logs.sample_log_paths(nodes, pairs, draws, outputs, work.precise)
 
 
 @implements(generics.transition_marginals, EdgeChainProblem)
 def edge_chain_transition_marginals(problem, i, theta, pairs, out, work):
     nodes, potentials = precise_nodes_and_pairs(problem, i, theta, work)
     means, counts = nodes_and_pairs(problem, i, work.mu)
-    chain_logs.log_forward(nodes, potentials, work.sums)
-    chain_logs.log_backward(nodes, potentials, means, counts, work.sums)
+    chain_logs.log_forward(nodes, potentials, work.precise)
+    chain_logs.log_backward(nodes, potentials, means, counts, work.precise)
     n_labels = nodes.shape[1]
     for t in range(nodes.shape[0] - 1):
         for k in range(pairs.size):

@@ -120,6 +120,15 @@ def size_of(cliques, c):
 
 
 @helper
+def copy_parts(cliques, c, values, out):
+    """Write the values of the parts of clique c; return how many there are."""
+    size = size_of(cliques, c)
+    for p in range(size):
+        out[p] = values[cliques.part[c] + p]
+    return size
+
+
+@helper
 def score_clique(cliques, w, c, theta):
     """Theta, the scores of the parts of clique c."""
     width = cliques.n_features

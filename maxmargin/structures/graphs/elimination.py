@@ -24,7 +24,7 @@ from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.graphs.elimination_plan import NONE, EliminationPlan, make_plan, n_operations
 from maxmargin.structures.graphs.elimination_tables import Tables, collect_all, fill_table, new_tables, row_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, GraphProblem, new_spread, split_graphs
-from maxmargin.structures.k_best import branch_off, k_best, offer, take
+from maxmargin.structures.k_best import branch_off, k_best, offer_others, take
 
 
 def with_elimination(problem: GraphProblem) -> EliminationProblem:
@@ -114,12 +114,7 @@ def take_state(choices, y, s, option):
 def branch_off_elimination(choices, y, s, branches):
     t = choices.last - s
     begin, end = row_of(choices.plan, t, y)
-    row = choices.values[begin:end]
-    best = first_best(row)
-    for x in range(row.size):
-        if x != best:
-            offer(branches, s, x, row[best] - row[x])
-    y[choices.plan.node[t]] = best
+    y[choices.plan.node[t]] = offer_others(branches, s, choices.values[begin:end])
 
 
 @helper

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from maxmargin.arrays.vectors import first_best
 from maxmargin.runtime.dispatch import helper
-from maxmargin.structures.graphs.cliques import size_of
+from maxmargin.structures.graphs.cliques import copy_parts
 from maxmargin.structures.graphs.local_polytope import shape_of
 
 MOST_VISITS = 20  # to each node, when labels are improved one by one
@@ -62,11 +62,9 @@ def sweep(problem, i, theta, delta, is_forward, scratch):
     for visit in range(n_nodes):
         p = visit if is_forward else n_nodes - 1 - visit
         c = lo + p
-        size = size_of(nodes, c)
+        size = copy_parts(nodes, c, theta, sums)
         n_behind = 0
         n_ahead = 0
-        for x in range(size):
-            sums[x] = theta[nodes.part[c] + x]
         for k in range(first[c], first[c + 1]):
             a = problem.arcs.out[k]
             at = problem.constraints.incident[k]
@@ -117,9 +115,7 @@ def read_labels(problem, i, theta, delta, y, sums):
     lo = nodes.starts[i]
     first = problem.constraints.first
     for c in range(lo, nodes.starts[i + 1]):
-        size = size_of(nodes, c)
-        for x in range(size):
-            sums[x] = theta[nodes.part[c] + x]
+        size = copy_parts(nodes, c, theta, sums)
         for k in range(first[c], first[c + 1]):
             a = problem.arcs.out[k]
             q = head(problem, i, a)
@@ -141,9 +137,7 @@ def improve_nodes(problem, i, theta, y, sums):
     for _ in range(MOST_VISITS):
         has_changed = False
         for c in range(lo, nodes.starts[i + 1]):
-            size = size_of(nodes, c)
-            for x in range(size):
-                sums[x] = theta[nodes.part[c] + x]
+            size = copy_parts(nodes, c, theta, sums)
             for k in range(first[c], first[c + 1]):
                 a = problem.arcs.out[k]
                 add_given(problem, i, theta, a, y[head(problem, i, a)], size, sums)

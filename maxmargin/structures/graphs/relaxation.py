@@ -19,7 +19,7 @@ import numpy as np
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE, part_sizes
 from maxmargin.runtime.dispatch import helper
-from maxmargin.structures.graphs.cliques import size_of
+from maxmargin.structures.graphs.cliques import copy_parts, size_of
 from maxmargin.structures.graphs.graph_problem import FractionalProblem, LoopyProblem
 from maxmargin.structures.graphs.local_polytope import (
     find_margins,
@@ -171,10 +171,7 @@ def ascend_graph(problem, i, theta, temperature, rho, mu, delta, scratch):
 @helper
 def write_node(problem, c, theta, delta, out):
     """Write theta'_c of node c, counted over all graphs; return its size."""
-    nodes = problem.graphs.nodes
-    size = size_of(nodes, c)
-    for x in range(size):
-        out[x] = theta[nodes.part[c] + x]
+    size = copy_parts(problem.graphs.nodes, c, theta, out)
     tilt_node(problem.constraints, c, size, delta, out)
     return size
 
@@ -182,10 +179,8 @@ def write_node(problem, c, theta, delta, out):
 @helper
 def write_edge(problem, e, theta, delta, out):
     """Write theta'_e of edge e; return its numbers of rows and columns."""
-    edges = problem.graphs.edges
     n_first, n_second = shape_of(problem.constraints, e)
-    for p in range(n_first * n_second):
-        out[p] = theta[edges.part[e] + p]
+    copy_parts(problem.graphs.edges, e, theta, out)
     tilt_edge(problem.constraints, e, n_first, n_second, delta, out)
     return n_first, n_second
 

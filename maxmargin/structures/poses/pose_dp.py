@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin.arrays.vectors import first_best
 from maxmargin.runtime.dispatch import helper, implements
-from maxmargin.structures.k_best import branch_off, offer, take
+from maxmargin.structures.k_best import branch_off, offer, offer_others, take
 from maxmargin.structures.poses.distance_transform import transform_grid
 
 
@@ -256,10 +256,7 @@ def branch_off_pose(choices, y, s, branches):
     n_cells = cells.shape[0]
     is_root, at = root_or_edge(problem, s)
     if is_root:
-        best = first_best(work.belief[at, :n_cells])
-        for t in range(n_cells):
-            if t != best:
-                offer(branches, s, t, work.belief[at, best] - work.belief[at, t])
+        best = offer_others(branches, s, work.belief[at, :n_cells])
     else:
         a = y[problem.parent[at]]
         n_options, _ = count_options(problem)

@@ -24,7 +24,7 @@ from maxmargin.structures.poses.pose_dp import (
     see_parent,
     take_option,
 )
-from maxmargin.structures.scalar_semirings import NEVER, LogSums, add, pick
+from maxmargin.structures.scalar_semirings import NEVER, LogSums, add, pick, sum_range
 
 LEAST_SUM = 1e-150  # beside which terms that are too small for a number are nothing
 LOG_MOST = 300.0  # of a factor, with which such terms are nothing
@@ -182,18 +182,8 @@ def sum_upwards(problem, i, cells, edges, work):
             work.belief[problem.parent[e], t] += work.message[e, t]
     total = 0.0
     for r in range(problem.roots.size):
-        total += log_sum(work.belief[problem.roots[r], :n_cells])
+        total += sum_range(LogSums(), work.belief[problem.roots[r]], 0, n_cells)
     return total
-
-
-@helper
-def log_sum(values):
-    """The logarithm of the sum of exponentials."""
-    top = values[first_best(values)]
-    total = 0.0
-    for k in range(values.size):
-        total += math.exp(values[k] - top)
-    return top + math.log(total)
 
 
 @helper
@@ -293,7 +283,7 @@ def average_poses(problem, i, cells, edges, cell_means, edge_means, work):
     n_cells = cells.shape[0]
     for r in range(problem.roots.size):
         belief = work.belief[problem.roots[r], :n_cells]
-        total = log_sum(belief)
+        total = sum_range(LogSums(), belief, 0, n_cells)
         for t in range(n_cells):
             belief[t] -= total
     for k in range(problem.upward.size - 1, -1, -1):

@@ -17,7 +17,7 @@ from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.chains.chain_dp import exact, less, subtract_highest
-from maxmargin.structures.k_best import branch_off, offer, take
+from maxmargin.structures.k_best import branch_off, offer, offer_others, take
 
 
 class Forest(NamedTuple):
@@ -125,10 +125,7 @@ def branch_off_labelling(choices, y, s, branches):
     c = forest.order[y.size - 1 - s]
     p = forest.parent[c]
     if p < 0:
-        label = first_best(belief[c])
-        for b in range(n_labels):
-            if b != label:
-                offer(branches, s, b, belief[c, label] - belief[c, b])
+        label = offer_others(branches, s, belief[c])
     else:
         table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
         a = y[p]
