@@ -118,5 +118,4 @@ def dense_with_gram(features, starts, width):
 @implements(linear_map.fill_gram, DenseFeatures)
 def fill_dense_gram(features, starts, at, values, width):
     for i in np.flatnonzero(at >= 0):
-        rows = features.rows[starts[i] : starts[i + 1]].astype(np.float64)
-        values[at[i] : at[i] + linear_map.folded_size(len(rows))] += linear_map.fold(rows @ rows.T)
+        linear_map.add_folded(features.rows[starts[i] : starts[i + 1]].astype(np.float64), at[i], values)

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from maxmargin.arrays.blocks import starts_of
 from maxmargin.arrays.lanes import BLOCK, LANES, columns_of_block, fetch, fma, plus, splat, times, total, without_first
 from maxmargin.arrays.prefetch import Stretch
 from maxmargin.execution.threads import aligned
@@ -101,6 +102,11 @@ def gram_stretches(gram: Gram, lo: np.ndarray, hi: np.ndarray) -> list[Stretch]:
 def fold(matrix: np.ndarray) -> np.ndarray:
     """The lower triangle of a symmetric matrix, row by row, with what stands above the diagonal added to it."""
     return (matrix + np.tril(matrix, -1))[np.tril_indices(len(matrix))]
+
+
+def add_folded(rows: np.ndarray, at: int, values: np.ndarray) -> None:
+    """Add the folded Gram matrix of rows to the values from `at` on."""
+    values[at : at + folded_size(len(rows))] += fold(rows @ rows.T)
 
 
 def unfold(gram: Gram, i: int, n: int) -> np.ndarray:
@@ -237,6 +243,12 @@ def norm_buffer(features: object, n_features: int, n_labels: int, dtype: DTypeLi
     return aligned((0 if has_grams else rows, columns), dtype)
 
 
+def new_gram(lengths: np.ndarray, is_wanted: np.ndarray, dtype: DTypeLike = np.float64) -> Gram:
+    """Room for the matrices of the examples that are to have one, with so many rows each."""
+    starts = starts_of(np.where(is_wanted, folded_size(lengths), 0))
+    return Gram(np.zeros(starts[-1], dtype), np.where(is_wanted, starts[:-1], -1))
+
+
 def needs_gram(lengths: np.ndarray, n_entries: np.ndarray) -> np.ndarray:
     """The examples whose Gram matrix is cheaper than forming X' D, by measurement; its entries are stored, too."""
     return lengths**2 <= 1.5 * n_entries
@@ -261,10 +273,6 @@ def gram_blocks(
         That of the matrices.
     """
     lengths = np.diff(starts)
-    wanted = needs_gram(lengths, n_entries)
-    sizes = np.where(wanted, folded_size(lengths), 0)
-    ends = np.cumsum(sizes)
-    at = np.where(wanted, ends - sizes, -1)
-    values = np.zeros(int(ends[-1]) if len(ends) else 0, dtype)
-    fill_gram(features, starts, at, values, width)
-    return Gram(values, at)
+    gram = new_gram(lengths, needs_gram(lengths, n_entries), dtype)
+    fill_gram(features, starts, gram.at, gram.values, width)
+    return gram

@@ -155,17 +155,14 @@ def squared_norm_mixed(features, i, lo, hi, delta, buffer):
 def mixed_with_gram(features, starts, width):
     """Of the dense columns those of all examples but very long ones."""
     lengths = np.diff(starts)
-    is_short = lengths <= LONG
-    ends = np.cumsum(np.where(is_short, linear_map.folded_size(lengths), 0))
-    at = np.where(is_short, ends - linear_map.folded_size(lengths), -1)
-    values = np.zeros(int(ends[-1]) if len(ends) else 0)
-    for i in np.flatnonzero(is_short):
+    gram = linear_map.new_gram(lengths, lengths <= LONG)
+    for i in np.flatnonzero(gram.at >= 0):
         rows = dense_rows(features.table, features.which[starts[i] : starts[i + 1]]).astype(np.float64)
-        values[at[i] : at[i] + linear_map.folded_size(len(rows))] = linear_map.fold(rows @ rows.T)
+        linear_map.add_folded(rows, gram.at[i], gram.values)
     sparse = features.sparse
     if supports(linear_map.with_gram, sparse):
         sparse = linear_map.with_gram(sparse, starts, width)
-    return features._replace(sparse=sparse, dense_gram=Gram(values, at))
+    return features._replace(sparse=sparse, dense_gram=gram)
 
 
 def dense_rows(table: np.ndarray, which: np.ndarray) -> np.ndarray:

@@ -73,17 +73,11 @@ def meet_all(features, x, f, c, weights):
 linear_map.have_full_table(SparseFeatures, BinaryFeatures)
 
 
-@implements(linear_map.as_matrix, SparseFeatures)
+@implements(linear_map.as_matrix, SparseFeatures, BinaryFeatures)
 def sparse_matrix(features, n_rows):
     width = int(features.indices.max(initial=0)) + 1
-    return sp.csr_array((features.values, features.indices, features.indptr), shape=(n_rows, width))
-
-
-@implements(linear_map.as_matrix, BinaryFeatures)
-def binary_matrix(features, n_rows):
-    width = int(features.indices.max(initial=0)) + 1
-    ones = np.ones(features.indices.size)
-    return sp.csr_array((ones, features.indices, features.indptr), shape=(n_rows, width))
+    values = features.values if isinstance(features, SparseFeatures) else np.ones(features.indices.size)
+    return sp.csr_array((values, features.indices, features.indptr), shape=(n_rows, width))
 
 
 @implements(linear_map.score_rows, SparseFeatures, BinaryFeatures)

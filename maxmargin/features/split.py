@@ -193,10 +193,7 @@ def split_stretches(features, lo, hi):
 def split_with_gram(features, starts, width):
     """Of all examples: it is cheaper than the sums of both parts, but for very long ones."""
     lengths = np.diff(starts)
-    is_short, sizes = lengths <= LONG, linear_map.folded_size(lengths)
-    ends = np.cumsum(np.where(is_short, sizes, 0))
-    at = np.where(is_short, ends - sizes, -1)
-    values = np.zeros(int(ends[-1]), np.float32)
-    linear_map.fill_gram(features.frequent, starts, at, values, len(features.is_observed))
-    linear_map.fill_gram(features.rare, starts, at, values, features.labels.size)
-    return features._replace(gram=Gram(values, at))
+    gram = linear_map.new_gram(lengths, lengths <= LONG, np.float32)
+    linear_map.fill_gram(features.frequent, starts, gram.at, gram.values, len(features.is_observed))
+    linear_map.fill_gram(features.rare, starts, gram.at, gram.values, features.labels.size)
+    return features._replace(gram=gram)
