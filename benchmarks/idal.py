@@ -205,7 +205,7 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
     from benchmarks.loopy_tasks import potts_grids
     from maxmargin.losses import RelaxedLoss
     from maxmargin.solvers.objective.evaluation import Objective
-    from maxmargin.solvers.relaxed.clique_steps import PROX, ascend
+    from maxmargin.solvers.relaxed.clique_steps import PROX, Ascent, ascend
     from maxmargin.solvers.relaxed.idal import IDAL
     from maxmargin.solvers.relaxed.neighborhoods import find_neighborhoods
     from maxmargin.solvers.relaxed.relaxed_objective import Relaxation
@@ -220,8 +220,8 @@ def measure_speed(n: int, side: int, ties: str, n_updates: float) -> dict[str, f
     best = np.inf
     for count in (1, passes, passes, passes):  # the first compiles
         visits = np.concatenate([rng.permutation(len(sets.starts) - 1) for _ in range(count)])
-        fixed = sets, relaxed.n_lambda, rho, relaxed.curvature(rho), relaxed.scratch, PROX, 1
-        arguments = *fixed, visits, np.full(visits.size, 2), found.w, mu, xi - found.residual / rho, xi
+        delta, bends = xi - found.residual / rho, (relaxed.n_lambda, rho, relaxed.curvature(rho), relaxed.scratch)
+        arguments = sets, Ascent(found.w, mu, delta, xi, *bends), PROX, 1, visits, np.full(visits.size, 2)
         began = time.process_time()
         ascend(relaxed.problem, relaxed.terms, *arguments)
         best = min(best, (time.process_time() - began) / count) if count == passes else best

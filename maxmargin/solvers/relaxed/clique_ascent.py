@@ -13,7 +13,7 @@ from maxmargin.losses import BaseLoss, RelaxedLoss
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.frame.run import Result, Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.relaxed.clique_steps import PROX, ascend
+from maxmargin.solvers.relaxed.clique_steps import PROX, Ascent, ascend
 from maxmargin.solvers.relaxed.neighborhoods import Neighborhoods, find_neighborhoods
 from maxmargin.solvers.relaxed.relaxed_objective import Relaxation, Report
 from maxmargin.structures.graphs.graph_problem import LabelledGraphs
@@ -118,9 +118,10 @@ class CliqueAscent(Solver):
         n_more = int(np.ceil(min(self.gap_every * n_sets, run.limits.max_passes * n_sets - state.n_visits)))
         visits = self.draw(run.rng, n_sets, n_more)
         often = self.multiplier_steps(pace.inner, np.arange(state.n_visits, state.n_visits + n_more), n_sets)
-        fixed = relaxed.problem, relaxed.terms, sets, relaxed.n_lambda, pace.rho, curvature, relaxed.scratch
+        point = Ascent(found.w, mu, delta, xi, relaxed.n_lambda, pace.rho, curvature, relaxed.scratch)
+        at = relaxed.problem, relaxed.terms, sets, point
         for lo, hi in run.slices(n_more):
-            self.visit(state, fixed, visits[lo:hi], often[lo:hi], found.w, mu, delta, xi)
+            self.visit(state, at, visits[lo:hi], often[lo:hi])
             run.count(calls=int(np.diff(sets.starts)[visits[lo:hi]].sum()))
             state.n_visits += hi - lo
         run.n_steps = -(-state.n_visits * relaxed.n // n_sets)
@@ -141,11 +142,9 @@ class CliqueAscent(Solver):
         """Which sets to visit next."""
         return np.concatenate([rng.permutation(n_sets) for _ in range(-(-n_more // n_sets))])[:n_more]
 
-    def visit(
-        self, state: State, fixed: tuple[object, ...], visits: np.ndarray, often: np.ndarray, *point: np.ndarray
-    ) -> None:
+    def visit(self, state: State, at: tuple[object, ...], visits: np.ndarray, often: np.ndarray) -> None:
         """Move the cliques of these sets, and step multipliers as `multiplier_steps` has it."""
-        ascend(*fixed, *self.rule, visits, often, *point)
+        ascend(*at, *self.rule, visits, often)
 
     def multiplier_steps(self, inner: float, visits: np.ndarray, n_sets: int) -> np.ndarray:
         """How often to step the multipliers of a set in these visits, counted from the first of all."""

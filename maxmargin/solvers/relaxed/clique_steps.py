@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from maxmargin.runtime.dispatch import helper, loop
 from maxmargin.solvers.relaxed.relaxed_passes import add_slope_of_margins, concavity, dot, score_edge, score_node
 from maxmargin.structures.graphs.cliques import spread_clique
@@ -23,11 +27,22 @@ NEVER = -1e300
 ALL = -1  # steps of multipliers: one of all edges
 
 
+class Ascent(NamedTuple):
+    """A point, and how D_rho bends there."""
+
+    w: np.ndarray  # w(mu)
+    mu: np.ndarray
+    delta: np.ndarray  # xi - A mu / rho
+    xi: np.ndarray
+    n_lambda: float
+    rho: float
+    curvature: np.ndarray  # of each clique
+    scratch: np.ndarray  # (4, parts of the largest node or edge)
+
+
 @loop
-def ascend(
-    problem, terms, sets, n_lambda, rho, curvature, scratch, rule, most, visits, multiplier_steps, w, mu, delta, xi
-):
-    """Visit sets of cliques, keeping w = w(mu) and delta = xi - A mu / rho; move edges up to `most` times in a row.
+def ascend(problem, terms, sets, ascent, rule, most, visits, multiplier_steps):
+    """Visit sets of cliques; move edges up to `most` times in a row.
 
     The multipliers of the edges of a set are stepped as often as said for each visit, in equal distances, the last time
     at its end. The gradient of max_mu D_rho in those of one edge is its own A mu, with a Lipschitz constant of at most
@@ -42,23 +57,23 @@ def ascend(
         for k in range(lo, hi):
             c = sets.cliques[k]
             if c < n_nodes:
-                move_node(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta)
+                move_node(problem, terms, ascent, rule, c)
             else:
                 least = 0.0
                 for _ in range(most):
-                    length = move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta)
+                    length = move_edge(problem, terms, ascent, rule, c)
                     least = max(least, SETTLED * length)
                     if length <= least:
                         break
             if (k + 1 - lo) * multiplier_steps[v] // (hi - lo) > n_stepped:
                 n_stepped += 1
-                step_set(problem, terms, sets, lo, hi, delta, xi)
+                step_set(problem, terms, sets, lo, hi, ascent)
         if multiplier_steps[v] == ALL:
-            step_multipliers(terms.constraints, 0, problem.graphs.edges.row.size, delta, xi)
+            step_multipliers(terms.constraints, 0, problem.graphs.edges.row.size, ascent.delta, ascent.xi)
 
 
 @loop
-def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visits, active, w, mu, delta, xi):
+def ascend_active(problem, terms, sets, ascent, visits, active):
     """Visit sets: their clique whose step raises D_rho most becomes active, and all active ones are moved.
 
     The multipliers of the edges of a set are stepped at the end of its visit.
@@ -70,7 +85,7 @@ def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visit
         best = lo
         most = -1.0
         for k in range(lo, hi):
-            gain = find_gain(problem, terms, curvature, scratch, sets.cliques[k], w, mu, delta)
+            gain = find_gain(problem, terms, ascent, sets.cliques[k])
             if gain > most and not active[sets.cliques[k]]:
                 best = k
                 most = gain
@@ -78,71 +93,76 @@ def ascend_active(problem, terms, sets, n_lambda, rho, curvature, scratch, visit
         for k in range(lo, hi):
             c = sets.cliques[k]
             if active[c] and c < n_nodes:
-                move_node(problem, terms, n_lambda, rho, curvature, scratch, PROX, c, w, mu, delta)
+                move_node(problem, terms, ascent, PROX, c)
             elif active[c]:
-                move_edge(problem, terms, n_lambda, rho, curvature, scratch, PROX, c, w, mu, delta)
-        step_set(problem, terms, sets, lo, hi, delta, xi)
+                move_edge(problem, terms, ascent, PROX, c)
+        step_set(problem, terms, sets, lo, hi, ascent)
 
 
 @helper
-def step_set(problem, terms, sets, lo, hi, delta, xi):
+def step_set(problem, terms, sets, lo, hi, ascent):
     """Step the multipliers of the edges among some cliques."""
     for k in range(lo, hi):
         e = sets.cliques[k] - problem.graphs.nodes.row.size
         if e >= 0:
-            step_multipliers(terms.constraints, e, e + 1, delta, xi)
+            step_multipliers(terms.constraints, e, e + 1, ascent.delta, ascent.xi)
 
 
 @helper
-def find_gain(problem, terms, curvature, scratch, c, w, mu, delta):
+def find_gain(problem, terms, ascent, c):
     """By how much the prox step on clique c raises D_rho at least."""
+    scratch = ascent.scratch
     if c < problem.graphs.nodes.row.size:
-        size = score_node(problem, terms, c, w, delta, scratch[0])
+        size = score_node(problem, terms, c, ascent.w, ascent.delta, scratch[0])
     else:
-        size = score_bent_edge(problem, terms, c, w, mu, delta, scratch)
-    bend = curvature[c] + 2 * terms.entropy[c]
-    slope = find_step(scratch[0], mu, terms.at[c], size, terms.entropy[c], bend, PROX, scratch[3])
+        size = score_bent_edge(problem, terms, ascent, c)
+    bend = ascent.curvature[c] + 2 * terms.entropy[c]
+    slope = find_step(scratch[0], ascent.mu, terms.at[c], size, terms.entropy[c], bend, PROX, scratch[3])
     return slope - bend / 2 * dot(scratch[3], scratch[3], 0, size)
 
 
 @helper
-def score_bent_edge(problem, terms, c, w, mu, delta, scratch):
+def score_bent_edge(problem, terms, ascent, c):
     """Theta_e, with the slope of the entropy of its margins, in scratch[0], of the edge that is clique c; return its
     size.
     """
+    scratch = ascent.scratch
     e = c - problem.graphs.nodes.row.size
-    n_first, n_second = score_edge(problem, terms, e, w, delta, scratch[0])
+    n_first, n_second = score_edge(problem, terms, e, ascent.w, ascent.delta, scratch[0])
     if terms.margin_entropy[e, 0] > 0:
-        find_margins(mu, terms.at[c], n_first, n_second, scratch[1], scratch[2])
+        find_margins(ascent.mu, terms.at[c], n_first, n_second, scratch[1], scratch[2])
         add_slope_of_margins(terms, e, scratch[1], scratch[2], n_first, n_second, scratch[0])
     return n_first * n_second
 
 
 @helper
-def move_node(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta):
+def move_node(problem, terms, ascent, rule, c):
     """Take a step on node c; as D_rho bends alike in all directions there, the prox step is exact."""
+    w, mu, delta, scratch = ascent.w, ascent.mu, ascent.delta, ascent.scratch
     step = scratch[3]
     a = terms.entropy[c]
-    bend = curvature[c] + 2 * a
+    bend = ascent.curvature[c] + 2 * a
     size = score_node(problem, terms, c, w, delta, scratch[0])
     slope = find_step(scratch[0], mu, terms.at[c], size, a, 2 * a if rule == CONJUGATE else bend, rule, step)
     share = best_share(slope, bend * dot(step, step, 0, size), rule)
     take_step(mu, terms.at[c], size, share, step)
-    follow_node(terms.constraints, c, size, step, 1 / rho, delta)
-    spread_clique(problem.graphs.nodes, w, c, step, -terms.weight[c] / n_lambda)
+    follow_node(terms.constraints, c, size, step, 1 / ascent.rho, delta)
+    spread_clique(problem.graphs.nodes, w, c, step, -terms.weight[c] / ascent.n_lambda)
 
 
 @helper
-def move_edge(problem, terms, n_lambda, rho, curvature, scratch, rule, c, w, mu, delta):
+def move_edge(problem, terms, ascent, rule, c):
     """Take a step on the edge that is clique c; return its squared length."""
+    w, mu, delta, scratch = ascent.w, ascent.mu, ascent.delta, ascent.scratch
+    n_lambda, rho = ascent.n_lambda, ascent.rho
     e = c - problem.graphs.nodes.row.size
     rows = scratch[1]
     columns = scratch[2]
     step = scratch[3]
     a = terms.entropy[c]
     n_first, n_second = shape_of(terms.constraints, e)
-    size = score_bent_edge(problem, terms, c, w, mu, delta, scratch)
-    bend = concavity(terms, e, a, n_first, n_second) if rule == CONJUGATE else curvature[c] + 2 * a
+    size = score_bent_edge(problem, terms, ascent, c)
+    bend = concavity(terms, e, a, n_first, n_second) if rule == CONJUGATE else ascent.curvature[c] + 2 * a
     slope = find_step(scratch[0], mu, terms.at[c], size, a, bend, rule, step)
     find_margins(step, 0, n_first, n_second, rows, columns)
     length = dot(step, step, 0, size)

@@ -62,10 +62,8 @@ class GDMM(CliqueAscent):
         state.is_active = np.zeros(relaxed.n_cliques, np.bool_)
         return state
 
-    def visit(
-        self, state: State, fixed: tuple[object, ...], visits: np.ndarray, often: np.ndarray, *point: np.ndarray
-    ) -> None:
+    def visit(self, state: State, at: tuple[object, ...], visits: np.ndarray, often: np.ndarray) -> None:
         if self.active == "parts":
-            super().visit(state, fixed, visits, often, *point)
+            super().visit(state, at, visits, often)
         else:
-            ascend_active(*fixed, visits, state.is_active, *point)
+            ascend_active(*at, visits, state.is_active)
