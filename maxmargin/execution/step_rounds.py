@@ -47,6 +47,17 @@ Order = tuple[np.ndarray, np.ndarray]  # examples, and numbers to draw those by 
 RangeSteps = Callable[[Seat, int], tuple[int, bool]]
 
 
+def draw_order(
+    rng: np.random.Generator, sampling: str, uniform_share: float, n: int, n_steps: int, first: int = 0
+) -> Order:
+    """Examples for steps on n from the first: "permutation", "uniform", or by their "gap" but for a share."""
+    order = first + (rng.permutation(n)[:n_steps] if sampling == "permutation" else rng.integers(n, size=n_steps))
+    if sampling != "gap":
+        return order, NO_DRAWS
+    order[rng.random(n_steps) >= uniform_share] = -1
+    return order, rng.random(n_steps)
+
+
 class StepRounds:
     """Ranges of the examples of a runner, with the threads and the memory for rounds of steps on them.
 
@@ -103,15 +114,8 @@ class StepRounds:
         return len(self.ranges)
 
     def draw_orders(self, rng: np.random.Generator, sampling: str, uniform_share: float) -> list[Order]:
-        """The examples of a pass over each range: "permutation", "uniform", or by their "gap" but for a share."""
-        orders = []
-        for lo, hi in self.ranges.bounds:
-            n = hi - lo
-            order = lo + (rng.permutation(n) if sampling == "permutation" else rng.integers(n, size=n))
-            if sampling == "gap":
-                order[rng.random(n) >= uniform_share] = -1
-            orders.append((order, rng.random(n) if sampling == "gap" else NO_DRAWS))
-        return orders
+        """The examples of a pass over each range."""
+        return [draw_order(rng, sampling, uniform_share, hi - lo, hi - lo, lo) for lo, hi in self.ranges.bounds]
 
     def weights_of(self, k: int) -> np.ndarray:
         """The weights of range k."""

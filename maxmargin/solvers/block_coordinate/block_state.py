@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from maxmargin.execution.meeting import NO_LOG
-from maxmargin.execution.step_rounds import NO_DRAWS, Order, count_ranges
+from maxmargin.execution.step_rounds import NO_DRAWS, Order, count_ranges, draw_order
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_rounds import BlockRounds
@@ -100,12 +100,7 @@ class BlockState:
 
     def make_steps(self, sampling: str, n_steps: int) -> None:
         """At most as many steps as there are examples, one after the other."""
-        n, rng = self.run.objective.n, self.run.rng
-        order = rng.permutation(n)[:n_steps] if sampling == "permutation" else rng.integers(n, size=n_steps)
-        draws = NO_DRAWS
-        if sampling == "gap":
-            order[rng.random(n_steps) >= self.uniform_share] = -1
-            draws = rng.random(n_steps)
+        order, draws = draw_order(self.run.rng, sampling, self.uniform_share, self.run.objective.n, n_steps)
         for lo, hi in self.run.slices(n_steps):
             self.step(order, draws, lo, hi)
 

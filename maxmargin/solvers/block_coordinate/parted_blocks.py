@@ -25,20 +25,37 @@ if TYPE_CHECKING:
 VISITS = 5  # of a portion in a pass: with 1, OCR takes four times the passes of steps in any order, with 5 a fifth more
 
 
-@register_state
-class PartedBlocks:
+class StateOfPortions:
     """What `BlockState` is, of a run on portions of examples, each of which has such a state."""
 
     is_warm = knows_gaps = False
     lag = np.zeros(0)
 
     def __init__(self, solver: BCFW, run: Run) -> None:
-        check_takes_portions(solver, run)
-        self.solver, self.run = solver, run
-        self.visits = PortionVisits(run, self._make, resume_there, save_there)
-        self.gaps = np.zeros(len(self.visits.shares))  # of the portions, as last known
+        if solver.averaging or not solver.exact_gaps:
+            raise ValueError("averaging must be False, and exact_gaps True, on examples in portions.")
+        if run.start is not None:
+            run.notes.append("Started afresh: dual points of examples in portions are not kept.")
+        self.run = run
+        self.gaps = np.zeros(len(run.objective.portions.sizes))  # type: ignore[attr-defined]  # as last known
         self.primal: float | None = None
         self.n_passes, self.age, self.n_steps = 1, 0, 0
+
+    def conclude(self, dual: float, found: list[LossSums]) -> Certificate:
+        """The certificate of a dual value and of what all portions tell."""
+        run, objective = self.run, self.run.objective
+        evaluation = run.take_note(objective.conclude(run.w, objective.add_up(found)))  # type: ignore[attr-defined]
+        return Certificate(run.w, evaluation.value, dual - evaluation.rounding)
+
+
+@register_state
+class PartedBlocks(StateOfPortions):
+    """The state of steps on one portion after the other."""
+
+    def __init__(self, solver: BCFW, run: Run) -> None:
+        super().__init__(solver, run)
+        self.solver = solver
+        self.visits = PortionVisits(run, self._make, resume_there, save_there)
 
     def __getstate__(self) -> dict[str, object]:
         """All but the visits, of which their states, mapped: they may be more than memory holds."""
@@ -89,16 +106,7 @@ class PartedBlocks:
             gaps.append(share * state.global_gap)
             found.append(sums)
         self.gaps = np.array(gaps)
-        evaluation = run.take_note(objective.conclude(run.w, objective.add_up(found)))
-        return Certificate(run.w, evaluation.value, dual - evaluation.rounding)
-
-
-def check_takes_portions(solver: BCFW, run: Run) -> None:
-    """Raise where the steps need all examples in one place; starts are of no use."""
-    if solver.averaging or not solver.exact_gaps:
-        raise ValueError("averaging must be False, and exact_gaps True, on examples in portions.")
-    if run.start is not None:
-        run.notes.append("Started afresh: dual points of examples in portions are not kept.")
+        return self.conclude(dual, found)
 
 
 # --- of one portion ---------------------------------------------------------------------------------------------------

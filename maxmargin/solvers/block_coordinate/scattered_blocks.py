@@ -15,8 +15,8 @@ import numpy as np
 from maxmargin.execution.meeting import LOOK, SIGMA, adapt, gain_of, new_pace
 from maxmargin.persist.registry import register_state
 from maxmargin.solvers.block_coordinate.parted_blocks import (
+    StateOfPortions,
     begin_there,
-    check_takes_portions,
     refresh_gaps,
     resume_there,
     save_there,
@@ -48,22 +48,15 @@ class RoundReply(NamedTuple):
 
 
 @register_state
-class ScatteredBlocks:
-    """What `BlockState` is, of a run on portions of examples that are elsewhere."""
-
-    is_warm = knows_gaps = False
-    lag = np.zeros(0)
+class ScatteredBlocks(StateOfPortions):
+    """The state of steps on portions of examples that are elsewhere."""
 
     def __init__(self, solver: BCFW, run: Run) -> None:
-        check_takes_portions(solver, run)
-        self.run = run
+        super().__init__(solver, run)
         objective: Any = run.objective
         self.kept: Kept = objective.keep(begin_round, solver)
         self.shares: np.ndarray = objective.portions.sizes / objective.n
         self.pace = new_pace(len(self.shares))
-        self.gaps = np.zeros(len(self.shares))  # of the portions, as last known
-        self.primal: float | None = None
-        self.n_passes, self.age, self.n_steps = 1, 0, 0
         self._place_all()
 
     def _place_all(self) -> float:
@@ -117,8 +110,7 @@ class ScatteredBlocks:
         found = [*objective.each(look_there, self.kept, free_weights(run), self._edges(), fills=[self.kept])]
         run.count(calls=objective.n, wrong=sum(sums.n_wrong for sums in found))
         self.gaps = self.shares * [max(float(sums.gaps.sum()), 0.0) for sums in found]
-        evaluation = run.take_note(objective.conclude(run.w, objective.add_up(found)))
-        return Certificate(run.w, evaluation.value, dual - evaluation.rounding)
+        return self.conclude(dual, found)
 
 
 # --- where portions are -----------------------------------------------------------------------------------------------
