@@ -29,7 +29,7 @@ def make_problems(n_labels: int, dtype: str) -> dict[str, Any]:
     rows = rng.normal(size=(N_CHAINS, LENGTH, 8))
     labels = rng.integers(0, n_labels, (N_CHAINS, LENGTH))
     labels.flat[:n_labels] = range(n_labels)  # every label occurs
-    options = {"dtype": dtype, "fit_intercept": False, "with_grams": False, "cost": "hamming"}
+    options = {"dtype": dtype, "fit_intercept": False, "with_grams": False, "only_observed": False, "cost": "hamming"}
     chains = ChainEncoder.learn([*rows], [*labels], allowed_transitions=None, **options).problem
     problems: dict[str, Any] = {"chain": chains}
     up = np.column_stack([np.arange(1, LENGTH), np.arange(LENGTH - 1)])
@@ -48,45 +48,35 @@ def time_oracles(n_labels: int, dtype: str, repeats: int) -> dict[str, dict[str,
     from maxmargin.runtime.dispatch import loop
 
     @loop
-    def all_max(problem, theta, out, y, outputs, values, rounds, scratch):
+    def call_oracle(problem, which, theta, means, best, y, outputs, values, rounds, scratch):
         for _ in range(rounds):
             for i in range(n_examples(problem)):
-                max_oracle(problem, i, theta[i], y, scratch.work)
-
-    @loop
-    def all_topk(problem, theta, out, y, outputs, values, rounds, scratch):
-        for _ in range(rounds):
-            for i in range(n_examples(problem)):
-                topk_oracle(problem, i, theta[i], outputs, values, EVERY, scratch.work)
-
-    @loop
-    def all_exp(problem, theta, out, y, outputs, values, rounds, scratch):
-        for _ in range(rounds):
-            for i in range(n_examples(problem)):
-                exp_oracle(problem, i, theta[i], out, scratch.work)
-
-    @loop
-    def all_max_marginals(problem, theta, out, y, outputs, values, rounds, scratch):
-        for _ in range(rounds):
-            for i in range(n_examples(problem)):
-                max_marginals(problem, i, theta[i], out, scratch.work)
+                if which == 0:
+                    max_oracle(problem, i, theta[i], y, scratch.work)
+                elif which == 1:
+                    topk_oracle(problem, i, theta[i], outputs, values, EVERY, scratch.work)
+                elif which == 2:
+                    exp_oracle(problem, i, theta[i], means, scratch.work)
+                else:
+                    max_marginals(problem, i, theta[i], best, scratch.work)
 
     rng = np.random.default_rng(1)
     nodes, pairs = rng.normal(size=(N_CHAINS, LENGTH * n_labels)), rng.normal(size=(N_CHAINS, n_labels, n_labels))
     forwards = np.hstack([nodes, pairs.reshape(N_CHAINS, -1)]).astype(dtype)
     backwards = np.hstack([nodes, pairs.transpose(0, 2, 1).reshape(N_CHAINS, -1)]).astype(dtype)
     thetas = {"chain": forwards, "tree, root last": forwards, "tree, root first": backwards}
-    out, y = np.zeros_like(forwards[0]), np.zeros(LENGTH, np.int32)
-    outputs, values = np.zeros((N_BEST, LENGTH), np.int32), np.zeros(N_BEST, dtype)
+    means, best, y = np.zeros_like(forwards[0]), np.zeros(forwards.shape[1]), np.zeros(LENGTH, np.int32)
+    outputs, values = np.zeros((N_BEST, LENGTH), np.int32), np.zeros(N_BEST)
     rounds = max(1, 4000 // n_labels**2)
     problems = make_problems(n_labels, dtype)
     passes = {name: Runner(problem, n_best=N_BEST) for name, problem in problems.items()}
     least: dict[str, dict[str, float]] = {oracle: dict.fromkeys(problems, np.inf) for oracle in ORACLES}
-    for oracle, run in zip(ORACLES, (all_max, all_topk, all_exp, all_max_marginals), strict=True):
+    for which, oracle in enumerate(ORACLES):
         for k in range(repeats + 1):  # the first compiles
             for name, ready in passes.items():
                 began = time.process_time()
-                run(ready.problem, thetas[name], out, y, outputs, values, rounds, ready.scratches[0])
+                arguments = which, thetas[name], means, best, y, outputs, values, rounds
+                call_oracle(ready.problem, *arguments, ready.scratches[0])
                 micros = (time.process_time() - began) * 1e6 / (rounds * N_CHAINS)
                 least[oracle][name] = min(least[oracle][name], micros) if k else np.inf
     return least

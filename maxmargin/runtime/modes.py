@@ -8,6 +8,7 @@ import functools
 import os
 import warnings
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import numba
 
@@ -19,7 +20,15 @@ seems_much = contextvars.ContextVar("seems_much", default=False)
 
 
 @contextlib.contextmanager
-def interpreted() -> Iterator[None]:
+def _set(flag: contextvars.ContextVar[bool]) -> Iterator[None]:
+    token = flag.set(True)
+    try:
+        yield
+    finally:
+        flag.reset(token)
+
+
+def interpreted() -> AbstractContextManager[None]:
     """Run loops as plain Python inside a with block, to step through them in a debugger.
 
     Examples
@@ -32,34 +41,20 @@ def interpreted() -> Iterator[None]:
     >>> result.status.name
     'OPTIMAL'
     """
-    token = is_interpreted.set(True)
-    try:
-        yield
-    finally:
-        is_interpreted.reset(token)
+    return _set(is_interpreted)
 
 
-@contextlib.contextmanager
-def bounds_checked() -> Iterator[None]:
+def bounds_checked() -> AbstractContextManager[None]:
     """Check all indices of compiled code on problems that are made ready inside a with block.
 
     Without this, or ``NUMBA_BOUNDSCHECK=1`` for a whole process, an index out of bounds reads or writes any memory.
     """
-    token = checks_bounds.set(True)
-    try:
-        yield
-    finally:
-        checks_bounds.reset(token)
+    return _set(checks_bounds)
 
 
-@contextlib.contextmanager
-def as_on_much_data() -> Iterator[None]:
+def as_on_much_data() -> AbstractContextManager[None]:
     """Take the roads that only pay on much data, inside a with block: a small fit compiles what large ones need."""
-    token = seems_much.set(True)
-    try:
-        yield
-    finally:
-        seems_much.reset(token)
+    return _set(seems_much)
 
 
 def is_enough(amount: float, least: float) -> bool:

@@ -55,107 +55,94 @@ class Caller:
         return self._packed[1]
 
 
-@loop
+_COMPILED: dict[object, Callable[..., object]] = {}
+
+
+def _calls(generic: object) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Let a `Caller` have a function, as a loop, in place of a generic; a decorator."""
+    return lambda function: _COMPILED.setdefault(generic, loop(function))
+
+
+@_calls(generics.scores)
 def _scores(problem, w, i, theta):
     generics.scores(problem, w, i, theta)
 
 
-@loop
+@_calls(generics.spread)
 def _spread(problem, w, i, delta, scale):
     generics.spread(problem, w, i, delta, scale)
 
 
-@loop
+@_calls(generics.accumulate)
 def _accumulate(problem, w, i, delta, scale):
     generics.accumulate(problem, w, i, delta, scale)
 
 
-@loop
+@_calls(generics.squared_norm)
 def _squared_norm(problem, i, delta, scratch):
     return generics.squared_norm(problem, i, delta, scratch.work)
 
 
-@loop
+@_calls(generics.augment)
 def _augment(problem, i, theta):
     generics.augment(problem, i, theta)
 
 
-@loop
+@_calls(generics.add_output)
 def _add_output(problem, i, y, scale, mu):
     generics.add_output(problem, i, y, scale, mu)
 
 
-@loop
+@_calls(generics.score_output)
 def _score_output(problem, i, theta, y):
     return generics.score_output(problem, i, theta, y)
 
 
-@loop
+@_calls(generics.max_oracle)
 def _max_oracle(problem, i, theta, y, scratch):
     return generics.max_oracle(problem, i, theta, y, scratch.work)
 
 
-@loop
+@_calls(generics.bound_oracle)
 def _bound_oracle(problem, i, theta, y, scratch):
     return generics.bound_oracle(problem, i, theta, y, scratch.work)
 
 
-@loop
+@_calls(generics.topk_oracle)
 def _topk_oracle(problem, i, theta, outputs, values, level, scratch):
     return generics.topk_oracle(problem, i, theta, outputs, values, level, scratch.work)
 
 
-@loop
+@_calls(generics.block_oracle)
 def _block_oracle(problem, i, theta, curvature, mu, delta, scratch):
     return generics.block_oracle(problem, i, theta, curvature, mu, delta, scratch.work)
 
 
-@loop
+@_calls(generics.exp_oracle)
 def _exp_oracle(problem, i, theta, mu, scratch):
     return generics.exp_oracle(problem, i, theta, mu, scratch.work)
 
 
-@loop
+@_calls(generics.mean_oracle)
 def _mean_oracle(problem, i, theta, mu, scratch):
     return generics.mean_oracle(problem, i, theta, mu, scratch.work)
 
 
-@loop
+@_calls(generics.relax_oracle)
 def _relax_oracle(problem, i, theta, mu, scratch):
     return generics.relax_oracle(problem, i, theta, mu, scratch.work)
 
 
-@loop
+@_calls(generics.sample_oracle)
 def _sample_oracle(problem, i, theta, draws, outputs, scratch):
     generics.sample_oracle(problem, i, theta, draws, outputs, scratch.work)
 
 
-@loop
+@_calls(generics.max_marginals)
 def _max_marginals(problem, i, theta, out, scratch):
     generics.max_marginals(problem, i, theta, out, scratch.work)
 
 
-@loop
+@_calls(generics.transition_marginals)
 def _transition_marginals(problem, i, theta, pairs, out, scratch):
     generics.transition_marginals(problem, i, theta, pairs, out, scratch.work)
-
-
-_COMPILED: dict[object, Callable[..., object]] = {
-    generics.scores: _scores,
-    generics.spread: _spread,
-    generics.accumulate: _accumulate,
-    generics.squared_norm: _squared_norm,
-    generics.augment: _augment,
-    generics.add_output: _add_output,
-    generics.score_output: _score_output,
-    generics.max_oracle: _max_oracle,
-    generics.bound_oracle: _bound_oracle,
-    generics.topk_oracle: _topk_oracle,
-    generics.block_oracle: _block_oracle,
-    generics.exp_oracle: _exp_oracle,
-    generics.mean_oracle: _mean_oracle,
-    generics.relax_oracle: _relax_oracle,
-    generics.sample_oracle: _sample_oracle,
-    generics.max_marginals: _max_marginals,
-    generics.transition_marginals: _transition_marginals,
-}

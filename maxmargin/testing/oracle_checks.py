@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 
 from maxmargin import problem as generics
 from maxmargin.features.layout import layout_of
@@ -149,9 +150,7 @@ class CheckedExample:
         is_exact = self.call(generics.mean_oracle, self.i, self.theta, mu, self.work)
         self.check_range(mu, table, "mean_oracle")
         if is_exact and table is not None:
-            scores = table @ self.theta
-            p = np.exp(scores - scores.max())
-            self.close(mu, (p / p.sum()) @ table, "the means of mean_oracle differ from enumeration")
+            self.close(mu, softmax(table @ self.theta) @ table, "the means of mean_oracle differ from enumeration")
 
     def check_marginals(self, table: np.ndarray | None) -> None:
         """Where it writes anything, it must be the best score of the outputs that have the part."""
@@ -203,10 +202,8 @@ class CheckedExample:
         log_z = self.call(generics.exp_oracle, self.i, self.theta, mu, self.work)
         if table is not None:
             scores = table @ self.theta
-            top = scores.max()
-            p = np.exp(scores - top)
-            self.close(log_z, top + np.log(p.sum()), "the log-partition function differs from enumeration")
-            self.close(mu, (p / p.sum()) @ table, "the means of exp_oracle differ from enumeration")
+            self.close(log_z, logsumexp(scores), "the log-partition function differs from enumeration")
+            self.close(mu, softmax(scores) @ table, "the means of exp_oracle differ from enumeration")
 
     def check_transitions(self, outputs: list[np.ndarray]) -> None:
         """Probabilities of all pairs of labels at each two neighbours; `max_marginals` are of labels of positions."""
@@ -217,8 +214,8 @@ class CheckedExample:
         found = np.full(max(self.size - 1, 0) * pairs.size, np.nan)
         self.call(generics.transition_marginals, self.i, self.theta, pairs, found, self.work)
         scores = np.array([self.parts(y) for y in outputs], np.float64) @ self.theta
-        p, expected = np.exp(scores - scores.max()), np.zeros((max(self.size - 1, 0), pairs.size))
-        for y, share in zip(outputs, p / p.sum(), strict=True):
+        expected = np.zeros((max(self.size - 1, 0), pairs.size))
+        for y, share in zip(outputs, softmax(scores), strict=True):
             expected[np.arange(self.size - 1), y[:-1] * n_labels + y[1:]] += share
         self.close(found, expected.ravel(), "transition_marginals differ from enumeration")
 
