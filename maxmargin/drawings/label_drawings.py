@@ -24,7 +24,7 @@ from maxmargin.drawings.outcomes import (
 )
 from maxmargin.metrics.calibration import reliability
 from maxmargin.metrics.labels import confusion
-from maxmargin.problem import exp_oracle
+from maxmargin.problem import exp_oracle, n_examples
 from maxmargin.runtime.dispatch import supports
 
 MOST_LABELS = 24  # of a confusion table as such; of more labels there is a list
@@ -36,7 +36,7 @@ def ask_marginals(model: Model, problem: Any) -> Sequence[Any]:
     """The probabilities of labels of each example, of a model that was trained for them: a CRF."""
     if hasattr(model, "log_likelihood") and supports(exp_oracle, problem):
         return model._predict_marginals(problem)
-    return [None] * len(problem.starts[:-1])
+    return [None] * n_examples(problem)
 
 
 def draw_labels(example: Outcome) -> Markup:

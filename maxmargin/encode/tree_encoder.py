@@ -27,6 +27,7 @@ from maxmargin.structures.trees.tree_problem import TreeProblem
 from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise
 from maxmargin.supervision.weak import Learned
+from maxmargin.wording import name_type
 
 BIASES = ("bias", "root", "leaf")  # features of every node, of those without a parent and of those without children
 
@@ -252,7 +253,7 @@ def check_trees(X: object) -> list[Tree]:
     X = check_examples(X, "trees", "tree")
     for i, tree in enumerate(X):
         if not isinstance(tree, tuple) or not 2 <= len(tree) <= 4:
-            raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not a {type(tree).__name__}.")
+            raise TypeError(f"X[{i}] must be a Tree, or a tuple (features, edges), not {name_type(tree)}.")
     return [Tree(*tree) for tree in X]
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from maxmargin.encode.chain_encoder import BIASES, ChainEncoder
 from maxmargin.sklearn_contract import Estimator, check_is_fitted
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 if TYPE_CHECKING:
     from maxmargin.estimators.chain_models import ChainCRF, ChainSVM
@@ -25,7 +25,7 @@ def find_chain(model: Estimator) -> tuple[ChainSVM | ChainCRF, ChainEncoder]:
     chain: Any = getattr(model, "model_", model)
     check_is_fitted(chain)
     if not is_chain(chain):
-        raise TypeError(f"model must be a ChainSVM or a ChainCRF, not a {type(chain).__name__}.")
+        raise TypeError(f"model must be a ChainSVM or a ChainCRF, not {name_type(chain)}.")
     return chain, chain._encoder
 
 

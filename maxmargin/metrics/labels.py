@@ -9,6 +9,7 @@ import numpy as np
 from maxmargin.display.markup import table, tag
 from maxmargin.display.notebook import show_in_notebook
 from maxmargin.panels import new_axes
+from maxmargin.wording import name_type
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +43,7 @@ def _as_list(values: object, name: str) -> list[object]:
     if isinstance(values, np.ndarray) and values.ndim:
         return values.tolist() if values.dtype != object else [*values]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise TypeError(f"{name} must be a list, not a {type(values).__name__}.")
+        raise TypeError(f"{name} must be a list, not {name_type(values)}.")
     return [*values]
 
 

@@ -18,6 +18,7 @@ from maxmargin.crfsuite.crf import CRF
 from maxmargin.persist import load
 from maxmargin.pycrfsuite.item_sequence import as_items
 from maxmargin.pycrfsuite.model_files import is_crfsuite, model_of, parse
+from maxmargin.wording import name_type
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Tagger:
     def open_inmemory(self, value: bytes) -> closing[Tagger]:
         """Open a model that has been read from a file."""
         if not isinstance(value, bytes):
-            raise TypeError(f"value must be bytes, not a {type(value).__name__}.")
+            raise TypeError(f"value must be bytes, not {name_type(value)}.")
         return self._open(value, "the model in memory")
 
     def _open(self, content: bytes, name: str) -> closing[Tagger]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from maxmargin.wording import name_type
+
 SEPARATOR = ":"
 
 
@@ -47,7 +49,7 @@ def as_items(sequence: Iterable[object]) -> list[dict[str, float]]:
 
 def _item(item: object, t: int) -> dict[str, float]:
     if isinstance(item, (str, bytes)) or not isinstance(item, Iterable):
-        raise TypeError(f"Item {t} must be a dictionary or a list of names, not a {type(item).__name__}.")
+        raise TypeError(f"Item {t} must be a dictionary or a list of names, not {name_type(item)}.")
     found: dict[str, float] = {}
     for name, value in _attributes(item):
         found[name] = found.get(name, 0.0) + value

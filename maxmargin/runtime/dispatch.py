@@ -32,6 +32,7 @@ from maxmargin.runtime.modes import checks_bounds, is_interpreted, is_plain
 from maxmargin.runtime.numba_private import address_of
 from maxmargin.runtime.reach import Generic, Reach
 from maxmargin.runtime.tables import FunctionTable, Interface, argument_type
+from maxmargin.wording import name_type
 
 __all__ = ["generic", "helper", "implements", "loop", "supports"]
 
@@ -241,7 +242,7 @@ class Bound:
             return scratch
         work = _Nothing() if scratch.work is None else scratch.work
         if not isinstance(work, tuple):
-            raise TypeError(f"workspace must return a NamedTuple of arrays, or None, not a {type(work).__name__}.")
+            raise TypeError(f"workspace must return a NamedTuple of arrays, or None, not {name_type(work)}.")
         packed = Packed(work)
         if self.table.work not in (OPAQUE, packed.type):  # which its functions were compiled for
             raise TypeError("workspace must always return the same NamedTuple, with arrays of the same dtypes.")

@@ -23,6 +23,7 @@ from maxmargin.text.inner_tags import known_inside, merge_pairs, stands_alone
 from maxmargin.text.partial_tags import is_partial
 from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, read_tags, sequences_of, violation
 from maxmargin.text.token_features.windows import Sentences
+from maxmargin.wording import name_type
 
 
 @predicts_shards
@@ -139,7 +140,7 @@ class ProbableTagger(Estimator):
         """
         model, known = self._fitted(), self._check_allowed(allowed)
         if not isinstance(model, ChainCRF | ChainSVM):
-            raise TypeError(f"predict_transitions needs a ChainCRF or a ChainSVM, not a {type(model).__name__}.")
+            raise TypeError(f"predict_transitions needs a ChainCRF or a ChainSVM, not {name_type(model)}.")
         if self.inside_ is not None and not stands_alone(self.scheme_, self.inside_):
             raise ValueError(
                 f"predict_transitions needs {self.scheme_} as the scheme of the model: with {self.inside_} inside, a "

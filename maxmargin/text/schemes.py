@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 if TYPE_CHECKING:
     from maxmargin.text.entity_chances import ScoredEntity
@@ -145,7 +145,7 @@ def read_tags(y: LabelSequences, name: str = "y") -> Tagging:
 def sequences_of(y: LabelSequences, name: str) -> Iterator[list[Any]]:
     """The sequences of tags as lists."""
     if isinstance(y, str) or not isinstance(y, Iterable):
-        raise TypeError(f"{name} must be a list of sequences of tags, not a {type(y).__name__}.")
+        raise TypeError(f"{name} must be a list of sequences of tags, not {name_type(y)}.")
     for i, tags in enumerate(y):
         if isinstance(tags, str) or not isinstance(tags, Iterable):
             raise TypeError(f"{name}[{i}] must be a sequence of tags, not {quote(tags)}.")

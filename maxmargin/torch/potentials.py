@@ -14,6 +14,7 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.example_checks import locate
 from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.torch.untraced import untraced
+from maxmargin.wording import name_type
 
 FLOATS = (torch.float32, torch.float64)
 IGNORED = -100  # as a label: that of PyTorch's losses, and of transformers
@@ -104,7 +105,7 @@ def check_tensors(**tensors: Tensor | None) -> None:
     first, *_ = given
     for name, tensor in given.items():
         if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name} must be a torch.Tensor, not a {type(tensor).__name__}.")
+            raise TypeError(f"{name} must be a torch.Tensor, not {name_type(tensor)}.")
         if not tensor.dtype.is_floating_point:
             raise TypeError(f"{name} must hold real numbers, but its dtype is {tensor.dtype}.")
         if tensor.device != given[first].device:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from maxmargin.checks import check_count
 from maxmargin.vision.proposals import check_inside
+from maxmargin.wording import name_type
 
 if TYPE_CHECKING:
     from torch import nn
@@ -74,7 +75,7 @@ def cnn_features(
     if len(images) != len(boxes):
         raise ValueError(f"boxes must be of {len(images)} images, one list each, but there are {len(boxes)} lists.")
     if not isinstance(backbone, torch.nn.Module):
-        raise TypeError(f"backbone must be a torch.nn.Module, not a {type(backbone).__name__}.")
+        raise TypeError(f"backbone must be a torch.nn.Module, not {name_type(backbone)}.")
     arrays = [_check_image(image, f"images[{i}]") for i, image in enumerate(images)]
     places = [np.asarray(some) for some in boxes]
     for i, (image, some) in enumerate(zip(arrays, places, strict=True)):

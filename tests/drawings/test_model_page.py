@@ -90,6 +90,14 @@ def test_labels(tmp_path):
     assert "Calibration" not in svm  # which has no probabilities
 
 
+@pytest.mark.parametrize("estimator", [ChainSVM, ChainCRF])
+def test_chains_of_second_order(estimator, tmp_path):
+    X, y, _ = chains(np.random.default_rng(0))
+    model = estimator(order=2, random_state=0).fit(X, y)
+    text, _ = report(model, tmp_path, X, y)
+    assert f"<strong>{model.score(X, y):.4f} (" in text
+
+
 def test_weights_of_chains(tmp_path):
     X, y, _ = chains(np.random.default_rng(0))
     model = ChainCRF(random_state=0, allowed_transitions="observed").fit(X, y)

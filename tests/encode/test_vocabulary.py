@@ -153,7 +153,7 @@ def test_held_out_data_and_warm_starts_have_names():
         ([[{"a": {2: ["b"]}}]], r"X\[0\] has the feature \('a', {2: \['b'\]}\) at position 0, .*"),
         ([[{"a": np.nan}]], r"X\[0\] contains NaN or infinity, in row 0."),
         ([[{"a": 1}], []], r"X\[1\] is empty: every sequence needs at least one item."),
-        ([[{"a": 1}], np.eye(1)], r"X\[1\] must be a list of items, dictionaries or lists of names, not a ndarray."),
+        ([[{"a": 1}], np.eye(1)], r"X\[1\] must be a list of items, dictionaries or lists of names, not an ndarray."),
         (
             [np.eye(1), [{"a": 1}]],
             r"X\[1\] must be a \(T, F\) matrix of numbers, but holds dictionaries or strings, .*",

@@ -174,7 +174,7 @@ CELLS = np.zeros((3, 4, 2))
     ("X", "y", "sentence"),
     [
         ([], [], "X must hold at least one image"),
-        (7, [], "X must be a list of images, not a int"),
+        (7, [], "X must be a list of images, not an int"),
         ([CELLS, np.zeros((0, 4, 2))], [(0, 0, 1, 1)] * 2, r"X\[1\] is empty: every image needs at least one row"),
         ([CELLS, np.zeros((3, 4, 3))], [(0, 0, 1, 1)] * 2, r"X\[1\] has 3 features, but X\[0\] has 2"),
         ([CELLS, np.full((3, 4, 2), np.nan)], [(0, 0, 1, 1)] * 2, r"X\[1\] contains NaN or infinity"),

@@ -260,7 +260,7 @@ LABELS = [["a", "b"], ["b", "a"]]
         (GOOD, [[0.5, 1.0], [1.0, 1.0]], r"y\[0\] must be a list of integers or of strings."),
         (GOOD, [["a", 7], ["a", "b"]], r"y\[0\] must be a list of integers or of strings."),
         (GOOD, [["a", "b"], []], r"y\[1\] has 0 labels, but X\[1\] has 2 rows."),
-        (None, LABELS, "X must be a list of matrices, or one matrix with lengths, not a NoneType."),
+        (None, LABELS, "X must be a list of matrices, or one matrix with lengths, not None."),
         ([np.eye(2), 1e40 * np.eye(2)], LABELS, r"X\[1\] contains 1e\+40, which is beyond 1e\+12, in row 0."),
         (GOOD, None, "y must be a list with one sequence of labels per sequence of X."),
     ],

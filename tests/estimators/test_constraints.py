@@ -124,7 +124,7 @@ def test_a_model_without_tags_for_a_length():
         ("auto", [["B-X", "O"], ["O", "I-X"]], r"y breaks the rules of IOB2, .*"),
         ("auto", [["N", "V"]], r"y\[0\] has 'N' at position 0, but tags are O, .*"),
         ("bio", [[1, 2]], r"y\[0\] has 1 at position 0, but tags are O, .*"),
-        ("bip", [["O", "O"]], "constraints must be one of IOB2, .*, not 'bip'."),
+        ("bip", [["N", "V"]], "constraints must be one of IOB2, .*, not 'bip'."),
     ],
 )
 def test_tags_that_break_rules(constraints, y, message):

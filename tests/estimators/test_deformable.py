@@ -183,7 +183,7 @@ POSE = np.zeros((3, 2), int)
     ("X", "y", "message"),
     [
         ([], [], "X must hold at least one image, but it is empty."),
-        (None, [], r"X must be a list of \(H, W, F\) arrays, not a NoneType."),
+        (None, [], r"X must be a list of \(H, W, F\) arrays, not None."),
         ([GRID, GRID[0]], [POSE] * 2, r"X\[1\] must be an \(H, W, F\) array of numbers, not one of shape .*"),
         ([GRID, GRID[:0]], [POSE] * 2, r"X\[1\] is empty: every image needs at least one row."),
         ([GRID, GRID[:, :, :1]], [POSE] * 2, r"X\[1\] has 1 feature, but X\[0\] has 2."),

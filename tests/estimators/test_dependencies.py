@@ -144,7 +144,7 @@ def test_weights_of_words(interpreted_loops):
         ([[0, 0]], r"y\[0\] has the root as the head of the words 1 and 2: with single_root, one word has"),
         ([[0]], r"y\[0\] has 1 heads, but there are 2 words"),
         ([[0, 1.5]], r"y\[0\] has the head 1.5 at word 2, but a head must be an integer"),
-        ([[(0, "a"), 1]], r"y\[0\] must hold heads or pairs of a head and a label"),
+        ([[(0, "a"), 1]], r"y\[0\] must hold pairs of a head and a label alone, as y\[0\] begins with \(0, 'a'\)"),
         ([[(0, "a"), (1, "b", "c")]], r"y\[0\] has \(1, 'b', 'c'\) at word 2, not a pair of a head and a label"),
         (["01"], r"y\[0\] must be a list of heads"),
         ([[0, 1], [0]], r"X has 1 sentences, but y has 2"),
@@ -166,6 +166,7 @@ def test_bad_trees(trees, message):
         ([[["a"]] * 5], r"X\[0\] must have n \(n \+ 1\) arcs, .* but there are 5"),
         ([[]], r"X\[0\] is empty: every sentence needs at least one word"),
         ([np.full((2, 3, 1), np.nan)], r"X\[0\] contains NaN or infinity"),
+        ([np.ones((2, 3, 0))], "X must have at least one feature"),
     ],
 )
 def test_bad_sentences(x, message):

@@ -221,7 +221,7 @@ X = [np.ones((2, 3, 1)), np.ones((1, 2, 1))]
         ([X[0], np.full((1, 2, 1), np.nan)], [[0, 1], [0]], {}, ValueError, r"X\[1\] contains NaN or infinity"),
         ([(np.ones((5, 1)), (2, 3))], [[0, 1]], {}, ValueError, r"X\[0\] must have 2 x 3 rows of features"),
         ([(np.ones((6, 1)), (2, 1.5))], [[0, 1]], {}, ValueError, r"X\[0\] must give the numbers of left and right"),
-        (5, [[0, 1]], {}, TypeError, r"X must be a list of \(n, m, F\) arrays, one per example, not a int"),
+        (5, [[0, 1]], {}, TypeError, r"X must be a list of \(n, m, F\) arrays, one per example, not an int"),
         (X, [[0, 1]], {}, ValueError, "X has 2 examples, but y has 1"),
         (X, None, {}, TypeError, "y must be a list with one matching per example"),
         (X, [[0, 1, 2], [0]], {}, ValueError, r"y\[0\] has 3 entries, but there are 2 left nodes"),

@@ -155,7 +155,7 @@ def test_saved_and_gone_on_with(tmp_path, only_observed):
         ([[(0, 2, "a"), (1, 3, "b")]], r"y\[0\] has the segment \(0, 2, 'a'\) and the segment \(1, 3, 'b'\).* overlap"),
         ([[(0, 1, "a"), (2, 3, "b")]], r"y\[0\] leaves a gap from row 1 to 2"),
         ([[(0, 2, "a")]], r"y\[0\] leaves a gap from row 2 to 3"),
-        ([[(0, 4, "a")]], r"y\[0\] has the segment .* but there are the rows 0 to 3"),
+        ([[(0, 4, "a")]], r"y\[0\] has the segment .* but segments are within 0 to 3"),
         ([[(0, 0, "a"), (0, 3, "a")]], r"y\[0\] has the segment \(0, 0, 'a'\)"),
         ([[(0, "3", "a")]], "start and end must be integers"),
         ([["a", "b", "c"]], r"y\[0\] has 'a' at position 0, but tags are O"),

@@ -194,7 +194,7 @@ LABELS = [["a", "b", "c"], ["a", "b"]]
         ((np.full((3, 3), np.nan), []), r"X\[1\] contains NaN or infinity, in row 0."),
         ((np.zeros((0, 3)), []), r"X\[1\] is empty: every tree needs at least one row."),
         ((F,), r"X\[1\] must be a Tree, or a tuple \(features, edges\), not a tuple."),
-        (F, r"X\[1\] must be a Tree, or a tuple \(features, edges\), not a ndarray."),
+        (F, r"X\[1\] must be a Tree, or a tuple \(features, edges\), not an ndarray."),
         ((F, [(0, 1)], None, [{"a"}]), r"The allowed labels of X\[1\] must be a list with 3 entries, one per node."),
         (
             (F, [(0, 1)], None, [{"z"}, None, None]),
@@ -227,7 +227,7 @@ def test_bad_edge_features(second, message):
     ("X", "y", "message"),
     [
         ([], [], "X must hold at least one tree, but it is empty."),
-        (None, LABELS, "X must be a list of trees, not a NoneType."),
+        (None, LABELS, "X must be a list of trees, not None."),
         (GOOD, LABELS[:1], "X has 2 trees, but y has 1."),
         (GOOD, [["a", "b", "c"], ["a"]], r"y\[1\] has 1 label, but X\[1\] has 2 rows."),
         (GOOD, None, "y must be a list with one sequence of labels per tree of X."),

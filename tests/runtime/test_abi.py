@@ -244,7 +244,7 @@ def roomy_workspace(problem, n_best):
 
 def test_a_workspace_is_one_named_tuple():
     labels = np.zeros(2, np.int32)
-    with pytest.raises(TypeError, match="workspace must return a NamedTuple of arrays, or None, not a ndarray"):
+    with pytest.raises(TypeError, match="workspace must return a NamedTuple of arrays, or None, not an ndarray"):
         Runner(Roomy(labels, 0))
     bound = bind(Roomy(labels, 1))
     Runner(bound)

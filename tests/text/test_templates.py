@@ -141,7 +141,7 @@ def test_broken_templates(template, message):
 def test_columns_that_are_not_there():
     with pytest.raises(ValueError, match=r"'U0:%x\[0,2\]' asks for column 2, but tokens of X\[0\] have 2 columns"):
         names_of("U0:%x[0,2]", 0)
-    with pytest.raises(TypeError, match="template must be the text of a template, not a int"):
+    with pytest.raises(TypeError, match="template must be the text of a template, not an int"):
         TemplateFeatures(template=3).fit(None)
 
 

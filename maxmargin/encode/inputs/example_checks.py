@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from maxmargin.checks import LARGEST, as_numbers, check_unmasked
 from maxmargin.supervision.label_supervision import NO_LABEL
-from maxmargin.wording import count_of, quote
+from maxmargin.wording import count_of, name_type, quote
 
 
 def check_examples(X: object, kind: str, noun: str) -> Sequence[Any] | np.ndarray:
     """X, which must be a list, of `kind` in messages, with at least one entry, `noun` in messages."""
     if not isinstance(X, (Sequence, np.ndarray)) or isinstance(X, str) or (isinstance(X, np.ndarray) and not X.ndim):
-        raise TypeError(f"X must be a list of {kind}, not a {type(X).__name__}.")
+        raise TypeError(f"X must be a list of {kind}, not {name_type(X)}.")
     if len(X) == 0:
         raise ValueError(f"X must hold at least one {noun}, but it is empty.")
     return X

@@ -9,6 +9,7 @@ import numpy as np
 
 from maxmargin.encode.inputs.edges import Graphs, check_ends, join_graphs
 from maxmargin.encode.inputs.example_checks import check_examples, flatten_labels
+from maxmargin.wording import name_type
 
 
 class Graph(NamedTuple):
@@ -56,7 +57,7 @@ def stack_graphs(
     check_examples(X, "graphs", "graph")
     for i, graph in enumerate(X):
         if not isinstance(graph, (tuple, list)) or not 2 <= len(graph) <= 5:
-            raise TypeError(f"X[{i}] must be a Graph, or a tuple (features, edges), not a {type(graph).__name__}.")
+            raise TypeError(f"X[{i}] must be a Graph, or a tuple (features, edges), not {name_type(graph)}.")
     all_graphs = [Graph(*graph) for graph in X]
     graphs = join_graphs([graph[:3] for graph in all_graphs], "graph", check_ends, n_features, n_edge_features)
     names = []

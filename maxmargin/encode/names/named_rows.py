@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from maxmargin.encode.names.name_columns import NOWHERE
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.token_features.named_features import is_named
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 LISTS = (list, tuple, set, frozenset)
 
@@ -122,9 +122,7 @@ def _items(sequence: object, i: int) -> Iterable[object]:
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
         return sequence.tolist()
     if isinstance(sequence, str) or not isinstance(sequence, (Sequence, Iterator)):
-        raise TypeError(
-            f"X[{i}] must be a list of items, dictionaries or lists of names, not a {type(sequence).__name__}."
-        )
+        raise TypeError(f"X[{i}] must be a list of items, dictionaries or lists of names, not {name_type(sequence)}.")
     return sequence
 
 

@@ -22,7 +22,8 @@ def read_trees(y: object, lengths: np.ndarray, *, single_root: bool) -> tuple[li
     heads, labels = [], []
     for i, (tree, n_words) in enumerate(zip(trees, lengths, strict=True)):
         if any(isinstance(arc, (tuple, list)) != are_labelled[0] for arc in tree):
-            raise TypeError(f"y[{i}] must hold heads or pairs of a head and a label, as y[0] does.")
+            kind = "pairs of a head and a label" if are_labelled[0] else "heads without labels"
+            raise TypeError(f"y[{i}] must hold {kind} alone, as y[0] begins with {quote(trees[0][0])}.")
         if are_labelled[0]:
             for m, arc in enumerate(tree, start=1):
                 if len(arc) != 2:

@@ -150,7 +150,7 @@ def stack_places(places: Iterable[np.ndarray], rows: Rows) -> np.ndarray:
 def read_pairs(X: Any, vocabulary: Vocabulary | None, n_features: int | None = None) -> Rows:
     """The features of all pairs, those by name as a vocabulary knows them."""
     if vocabulary is None:
-        flat = [x.reshape(-1, x.shape[2]) if np.ndim(x) == 3 else x for x in X]
+        flat = [x.reshape(math.prod(x.shape[:2]), x.shape[2]) if np.ndim(x) == 3 else x for x in X]
         return stack_rows(flat, None, n_features, noun="sentence")
     if not isinstance(X, WordPairs):
         return vocabulary.rows(X)

@@ -193,7 +193,9 @@ def _read_segments(row: object, length: int, name: str) -> list[Known]:
         if any(not isinstance(place, Integral) or isinstance(place, bool) for place in (begin, end)):
             raise TypeError(f"{name} has the segment {quote(entry)}, but start and end must be integers.")
         if not 0 <= int(begin) < int(end) <= length:
-            raise ValueError(f"{name} has the segment {quote(entry)}, but there are the rows 0 to {length}.")
+            raise ValueError(
+                f"{name} has the segment {quote(entry)}, but segments are within 0 to {length}, and not empty."
+            )
         labels = None if not label or label[0] is None else label[0]
         labels = frozenset(labels) if isinstance(labels, (set, frozenset)) else labels
         known = None if labels is None else labels if isinstance(labels, frozenset) else frozenset([_plain(labels)])

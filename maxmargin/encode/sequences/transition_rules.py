@@ -50,15 +50,16 @@ def scheme_penalties(
     classes = known.classes
     if constraints is None:
         return np.zeros((len(classes), len(classes)), dtype), np.zeros((2, len(classes)), dtype)
+    scheme = "auto" if constraints == "auto" else scheme_named(constraints, "constraints")
     sequences = np.split(classes[known.labels], starts[1:-1])
     if known.allowed is not None:
         is_weak = known.is_weak(starts)
         sequences = [tags[:0] if weak else tags for tags, weak in zip(sequences, is_weak, strict=True)]
-        if constraints == "auto" and is_weak.all():
+        if scheme == "auto" and is_weak.all():
             raise ValueError('constraints="auto" needs a sequence in y whose labels are all known: name the scheme.')
         read_tags([[tag] for tag in classes.tolist()], "classes")
     tagging = read_tags(sequences)
-    scheme = fitting_scheme(tagging) if constraints == "auto" else scheme_named(constraints, "constraints")
+    scheme = fitting_scheme(tagging) if scheme == "auto" else scheme
     broken = violation(tagging, scheme)
     if broken:
         raise ValueError(f"{broken} maxmargin.text.convert_tags(y, {scheme!r}) repairs tags, as conlleval reads them.")

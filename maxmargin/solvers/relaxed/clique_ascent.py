@@ -18,6 +18,7 @@ from maxmargin.solvers.relaxed.neighborhoods import Neighborhoods, find_neighbor
 from maxmargin.solvers.relaxed.relaxed_objective import Relaxation, Report
 from maxmargin.structures.graphs.graph_problem import LabelledGraphs
 from maxmargin.trace import Certificate, Status
+from maxmargin.wording import name_type
 
 
 @register_state
@@ -87,7 +88,7 @@ class CliqueAscent(Solver):
 
     def _check_oracles(self, problem: object, loss: BaseLoss) -> None:
         if not isinstance(getattr(problem, "graphs", None), LabelledGraphs):  # it may have oracles besides
-            raise TypeError(f"{self.known_as} needs a GraphProblem, not a {type(problem).__name__}.")
+            raise TypeError(f"{self.known_as} needs a GraphProblem, not {name_type(problem)}.")
 
     def iterate(self, run: Run) -> Iterator[Certificate]:
         relaxed = Relaxation(run.objective)

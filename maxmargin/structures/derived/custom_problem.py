@@ -20,7 +20,7 @@ from maxmargin.losses.smoothing import EVERY, has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.derived.seen_outputs import SeenOutputs, count_features, key_of, non_zeros, squared_distances
 from maxmargin.supervision.exclusions import NoFlags
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 FIRST_K = 6  # outputs asked of a model first: it cannot go on where it ended
 
@@ -329,4 +329,4 @@ def _as_list(values: Iterable[object], message: str) -> list[object]:
     try:
         return list(values)
     except (TypeError, ValueError):
-        raise TypeError(f"{message}, not a {type(values).__name__}.") from None
+        raise TypeError(f"{message}, not {name_type(values)}.") from None

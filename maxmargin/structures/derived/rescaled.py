@@ -28,6 +28,7 @@ from maxmargin.structures.delegated import delegate
 from maxmargin.structures.derived.counted_dp import CountTables, best_product, count_scores, decode_count
 from maxmargin.structures.trees.tree_dp import Forest
 from maxmargin.structures.trees.tree_problem import TreeProblem
+from maxmargin.wording import name_type
 
 DIVISORS = range(1, 13)  # of the smallest cost, to find a unit
 MOST_CELLS = 2**26  # of the tables of an example
@@ -73,9 +74,7 @@ def rescaled(problem: ChainProblem | EdgeChainProblem | SparseChainProblem | Tre
             kind = np.where(parent < 0, -1, order).astype(np.int32)
         edges = parent, kind, order
     else:
-        raise TypeError(
-            f"Slack rescaling needs a problem of chains of order 1, or of trees, not a {type(problem).__name__}."
-        )
+        raise TypeError(f"Slack rescaling needs a problem of chains of order 1, or of trees, not {name_type(problem)}.")
     if len(problem.kind_cost if isinstance(problem, TreeProblem) else problem.transition_cost):
         raise ValueError("Slack rescaling counts costs of labels: it takes none of transitions or edges.")
     labels, annotation, weight, table = problem.supervision

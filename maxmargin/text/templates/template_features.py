@@ -14,7 +14,7 @@ from maxmargin.text.templates.template_lines import Template, read_lines
 from maxmargin.text.token_features.named_features import FeatureColumns, Sliced
 from maxmargin.text.token_features.tokens import Token, as_sentences, split_tokens
 from maxmargin.text.token_features.windows import Sentences
-from maxmargin.wording import count_of
+from maxmargin.wording import count_of, name_type
 
 
 @register
@@ -58,7 +58,7 @@ class TemplateFeatures(SentenceTransformer):
 
     def _read(self) -> list[Template]:
         if not isinstance(self.template, str):
-            raise TypeError(f"template must be the text of a template, not a {type(self.template).__name__}.")
+            raise TypeError(f"template must be the text of a template, not {name_type(self.template)}.")
         return read_lines(self.template)
 
     def transform(self, X: Sentences) -> TemplateRows:

@@ -12,6 +12,7 @@ from unicodedata import normalize
 from maxmargin.text.mending import mend_tags
 from maxmargin.text.schemes import LabelSequences, find_entities
 from maxmargin.text.token_features.tokens import Titles
+from maxmargin.wording import name_type
 
 Tagged = tuple[Iterable[Sequence[str]], LabelSequences]  # words and tags of sentences
 
@@ -36,7 +37,7 @@ class Gazetteers:
     def __init__(self, lists: Mapping[str, Iterable[str]], *, loose: bool = False) -> None:
         self.spell, self.joint = (letters_of, "") if loose else (str.lower, " ")  # a word; what is between two words
         if not isinstance(lists, Mapping):
-            raise TypeError(f"gazetteers must be a dict with lists of names, not a {type(lists).__name__}.")
+            raise TypeError(f"gazetteers must be a dict with lists of names, not {name_type(lists)}.")
         self.titles: dict[str, list[str]] = {}
         self.longest = 0  # number of tokens
         for title, names in lists.items():

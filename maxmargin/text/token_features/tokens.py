@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 Sentence = TypeVar("Sentence")
 Token = str | tuple[str, ...]
@@ -32,7 +32,7 @@ class Tokens(NamedTuple):
 def as_sentences(X: Iterable[Sentence]) -> Sequence[Sentence]:
     """The sentences of an argument X, which are checked to be many, in a sequence."""
     if isinstance(X, str) or not isinstance(X, Iterable):
-        raise TypeError(f"X must be a list of sentences, not a {type(X).__name__}.")
+        raise TypeError(f"X must be a list of sentences, not {name_type(X)}.")
     return X if isinstance(X, Sequence) else [*X]
 
 
