@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.lanes import (
-    BLOCK,
     LANES,
     at,
-    columns_of_block,
     copy_row,
     exp,
     fetch,
@@ -46,7 +44,7 @@ UNTIL_DRIFT = 64  # positions, over which rounding does not add up to much
 
 
 class SumTables(NamedTuple):
-    """What sums over labellings of up to T labels work in, W >= L columns wide; at least two rows."""
+    """What sums over labellings of up to T labels work in, W >= L columns wide; at least four rows."""
 
     gains: np.ndarray  # (T, W)
     forward: np.ndarray  # (T, W)
@@ -58,7 +56,7 @@ class SumTables(NamedTuple):
 
 def new_tables(length: int, n_labels: int, dtype: DTypeLike) -> SumTables:
     """Tables for labellings of that length."""
-    rows, width = max(length, 2), padded(n_labels)
+    rows, width = max(length, 4), padded(n_labels)
     known = aligned((1, n_labels**2), dtype)
     known[:] = 2 * IMPOSSIBLE  # no transition's potential: nothing is there yet
     gains, forward, backward = (aligned((rows, width), dtype) for _ in range(3))
@@ -205,40 +203,34 @@ def sample_paths(nodes, pairs, draws, outputs, tables):
 
 @helper
 def count_transitions(forward, backward, factor, length, sums, counts):
-    """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise; works in sums[0]."""
+    """The sum of the outer products forward[t - 1]' backward[t], times `factor` elementwise; works in sums[:4]."""
     n_labels = counts.shape[0]
-    width = forward.shape[1]
-    zero = splat(forward.dtype.type(0))
-    for a in range(0, n_labels, 2):  # two labels and four vectors in registers, as in `times_matrix`
-        b = min(a + 1, n_labels - 1)
-        for begin in range(0, width, BLOCK):
-            c0, c1, c2, c3 = columns_of_block(begin, width)
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = zero
-            for t in range(1, length):
-                x0 = fetch(backward, t, c0)
-                x1 = fetch(backward, t, c1)
-                x2 = fetch(backward, t, c2)
-                x3 = fetch(backward, t, c3)
-                share = at(forward, t - 1, a)
-                a0 = fma(share, x0, a0)
-                a1 = fma(share, x1, a1)
-                a2 = fma(share, x2, a2)
-                a3 = fma(share, x3, a3)
-                share = at(forward, t - 1, b)
-                b0 = fma(share, x0, b0)
-                b1 = fma(share, x1, b1)
-                b2 = fma(share, x2, b2)
-                b3 = fma(share, x3, b3)
-            store(sums, 0, c0, times(fetch(factor, a, c0), a0))
-            store(sums, 0, c1, times(fetch(factor, a, c1), a1))
-            store(sums, 0, c2, times(fetch(factor, a, c2), a2))
-            store(sums, 0, c3, times(fetch(factor, a, c3), a3))
-            store(sums, 1, c0, times(fetch(factor, b, c0), b0))
-            store(sums, 1, c1, times(fetch(factor, b, c1), b1))
-            store(sums, 1, c2, times(fetch(factor, b, c2), b2))
-            store(sums, 1, c3, times(fetch(factor, b, c3), b3))
-        copy_row(sums, 0, counts, a, n_labels)
-        copy_row(sums, 1, counts, b, n_labels)
+    for a in range(0, n_labels, 4):
+        four = a, min(a + 1, n_labels - 1), min(a + 2, n_labels - 1), min(a + 3, n_labels - 1)
+        for c in range(0, factor.shape[1], LANES):
+            p, q, r, s = sum_products(forward, 0, four, backward, 1, 1, length - 1, c)
+            store(sums, 0, c, times(fetch(factor, four[0], c), p))
+            store(sums, 1, c, times(fetch(factor, four[1], c), q))
+            store(sums, 2, c, times(fetch(factor, four[2], c), r))
+            store(sums, 3, c, times(fetch(factor, four[3], c), s))
+        copy_row(sums, 0, counts, four[0], n_labels)
+        copy_row(sums, 1, counts, four[1], n_labels)
+        copy_row(sums, 2, counts, four[2], n_labels)
+        copy_row(sums, 3, counts, four[3], n_labels)
+
+
+@helper(forceinline=True)
+def sum_products(shares, t, columns, rows, first, stride, n, c):
+    """The sums over j < n of shares[t + j, s] rows[first + j stride, c : c + 8], of four columns s of shares."""
+    p, q, r, s = columns
+    sums_p = sums_q = sums_r = sums_s = splat(rows.dtype.type(0))
+    for j in range(n):
+        x = fetch(rows, first + j * stride, c)
+        sums_p = fma(at(shares, t + j, p), x, sums_p)
+        sums_q = fma(at(shares, t + j, q), x, sums_q)
+        sums_r = fma(at(shares, t + j, r), x, sums_r)
+        sums_s = fma(at(shares, t + j, s), x, sums_s)
+    return sums_p, sums_q, sums_r, sums_s
 
 
 @helper

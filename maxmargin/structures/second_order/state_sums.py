@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.lanes import (
-    BLOCK,
     LANES,
     at,
-    columns_of_block,
     copy_row,
     fetch,
     fma,
@@ -41,11 +39,13 @@ from maxmargin.structures.chains.chain_sums import (
     exponentiate_rows,
     new_tables,
     restore_total,
+    sum_products,
 )
 from maxmargin.structures.second_order.contexts import ALONE, Contexts, count_states, find_state
 from maxmargin.structures.second_order.state_paths import StateTables, new_state_tables
 
 TILE = 16  # positions whose transitions are counted at once
+FEW = 3  # states of a label that are summed one by one, and not a vector at once
 
 
 class StateSums(NamedTuple):
@@ -63,6 +63,7 @@ class StateSums(NamedTuple):
     onward: np.ndarray  # (TILE L, W) shares of what comes from positions of a tile on, by that label and the one before
     passes: np.ndarray  # (L, W) 1 for two labels that are no context, else 0
     shares: np.ndarray  # (1, S) probabilities of the states of one position
+    cells: np.ndarray  # (K,) uint32, of the labels of each context in a table of W columns
 
 
 def new_state_sums(length: int, contexts: Contexts, dtype: DTypeLike) -> StateSums:
@@ -87,6 +88,7 @@ def new_state_sums(length: int, contexts: Contexts, dtype: DTypeLike) -> StateSu
         onward=aligned((min(length, TILE) * n_labels, width), dtype),
         passes=passes,
         shares=aligned((1, len(states.scores)), dtype),
+        cells=(contexts.before * width + contexts.label).astype(np.uint32),
     )
 
 
@@ -122,13 +124,16 @@ def exponentiate_scores(pairs, trigrams, contexts, tables):
             store(factors, b, c, factor)
             for k in range(contexts.starts[b], contexts.starts[b + 1]):
                 store(factors, width + k, c, factor)
-    for q in range(n_trigrams):
-        k = contexts.context[q]
-        c = contexts.after[q]
-        factors[width + k, c] = table[contexts.label[k], c] * tables.ratios[0, q]
-    for k in range(contexts.label.size):
         for c in range(n_labels):
-            tables.transposed[c, width + k] = at(factors, width + k, c)
+            factor = splat(at(factors, b, c))
+            for s in range(width + contexts.starts[b], width + contexts.starts[b + 1], LANES):
+                store(tables.transposed, c, s, factor)  # what is beyond them comes next
+    for q in range(n_trigrams):
+        s = width + contexts.context[q]
+        c = contexts.after[q]
+        factor = tables.ratios[0, q] * at(table, contexts.label[contexts.context[q]], c)
+        factors[s, c] = factor
+        tables.transposed[c, s] = factor
 
 
 @helper
@@ -164,8 +169,10 @@ def forward_shares(nodes, contexts, tables):
             copy_row(gains, 0, forward, 0, width)
         else:
             step_forward(n_labels, contexts, t, tables)
+            steps = matrix(tables.states.steps, 0, 1, n_labels * width)
+            states = matrix(forward, t * n_states + width, 1, n_contexts)
             for k in range(n_contexts):
-                forward[t, width + k] = at(tables.states.steps, contexts.before[k], contexts.label[k])
+                states[0, k] = steps[0, tables.cells[k]]
         sums = splat(number(0))
         for s in range(0, n_states, LANES):
             sums = plus(sums, fetch(forward, t, s))
@@ -192,23 +199,13 @@ def step_forward(n_labels, contexts, t, tables):
     gains, factors, passes = tables.gains, tables.factors, tables.passes
     width = gains.shape[1]
     for b in range(n_labels):
-        for begin in range(0, width, BLOCK):
-            c0, c1, c2, c3 = columns_of_block(begin, width)
-            share = at(forward, t - 1, b)
-            sums0 = times(share, fetch(factors, b, c0))
-            sums1 = times(share, fetch(factors, b, c1))
-            sums2 = times(share, fetch(factors, b, c2))
-            sums3 = times(share, fetch(factors, b, c3))
-            for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
-                share = at(forward, t - 1, s)
-                sums0 = fma(share, fetch(factors, s, c0), sums0)
-                sums1 = fma(share, fetch(factors, s, c1), sums1)
-                sums2 = fma(share, fetch(factors, s, c2), sums2)
-                sums3 = fma(share, fetch(factors, s, c3), sums3)
-            store(steps, b, c0, times(fetch(gains, t, c0), sums0))
-            store(steps, b, c1, times(fetch(gains, t, c1), sums1))
-            store(steps, b, c2, times(fetch(gains, t, c2), sums2))
-            store(steps, b, c3, times(fetch(gains, t, c3), sums3))
+        first = width + contexts.starts[b]
+        last = width + contexts.starts[b + 1]
+        for c in range(0, width, LANES):
+            sums = times(at(forward, t - 1, b), fetch(factors, b, c))
+            for s in range(first, last):
+                sums = fma(at(forward, t - 1, s), fetch(factors, s, c), sums)
+            store(steps, b, c, times(fetch(gains, t, c), sums))
     for c in range(0, width, LANES):
         sums = times(fetch(passes, 0, c), fetch(steps, 0, c))
         for b in range(1, n_labels):
@@ -252,15 +249,14 @@ def step_back(n_labels, contexts, t, row, tables):
         alone = times(fetch(gains, t, c), fetch(backward, t, c))
         for b in range(n_labels):
             store(onward, row + b, c, alone)
+    pairs = matrix(onward, row * width, 1, n_labels * width)
     for k in range(contexts.label.size):
-        c = contexts.label[k]
-        onward[row + contexts.before[k], c] = at(gains, t, c) * at(backward, t, width + k)
+        pairs[0, tables.cells[k]] = at(gains, t, contexts.label[k]) * at(backward, t, width + k)
     for b in range(n_labels):
-        sums = zero
-        for c in range(0, width, LANES):
-            sums = fma(fetch(factors, b, c), fetch(onward, row + b, c), sums)
-        backward[t - 1, b] = total(sums)
-        for s in range(width + contexts.starts[b], width + contexts.starts[b + 1], LANES):
+        backward[t - 1, b] = inner_of_rows(factors, b, onward, row + b)
+        s = width + contexts.starts[b]
+        last = width + contexts.starts[b + 1]
+        while s + FEW < last:
             sums0 = sums1 = sums2 = sums3 = zero  # four at a time, as each waits for its last addition
             for c in range(0, n_labels, 4):
                 sums0 = fma(at(onward, row + b, c), fetch(transposed, c, s), sums0)
@@ -268,52 +264,44 @@ def step_back(n_labels, contexts, t, row, tables):
                 sums2 = fma(at(onward, row + b, c + 2), fetch(transposed, c + 2, s), sums2)
                 sums3 = fma(at(onward, row + b, c + 3), fetch(transposed, c + 3, s), sums3)
             store(backward, t - 1, s, plus(plus(sums0, sums1), plus(sums2, sums3)))  # what is beyond them comes next
+            s += LANES
+        while s < last:
+            backward[t - 1, s] = inner_of_rows(factors, s, onward, row + b)
+            s += 1
+
+
+@helper
+def inner_of_rows(a, s, b, t):
+    """The inner product of a[s] and b[t]."""
+    sums = times(fetch(a, s, 0), fetch(b, t, 0))
+    for c in range(LANES, a.shape[1], LANES):
+        sums = fma(fetch(a, s, c), fetch(b, t, c), sums)
+    return total(sums)
 
 
 @helper
 def count_tile(n_labels, contexts, begin, end, tables):
     """Add the transitions into the positions from begin to end, whose rows of `onward` are filled, to the counts."""
     forward, counts, onward = tables.states.forward, tables.counts, tables.onward
-    width = counts.shape[1]
     for b in range(n_labels):
-        n_states = count_states(contexts, b)
-        for j in range(0, n_states, 2):  # two states and four vectors in registers, as in `count_transitions`
-            r = find_state(contexts, b, j, width)
-            s = find_state(contexts, b, min(j + 1, n_states - 1), width)
-            for first in range(0, width, BLOCK):
-                c0, c1, c2, c3 = columns_of_block(first, width)
-                r0 = fetch(counts, r, c0)
-                r1 = fetch(counts, r, c1)
-                r2 = fetch(counts, r, c2)
-                r3 = fetch(counts, r, c3)
-                s0 = fetch(counts, s, c0)
-                s1 = fetch(counts, s, c1)
-                s2 = fetch(counts, s, c2)
-                s3 = fetch(counts, s, c3)
-                for t in range(begin, end):
-                    row = (t - begin) * n_labels + b
-                    x0 = fetch(onward, row, c0)
-                    x1 = fetch(onward, row, c1)
-                    x2 = fetch(onward, row, c2)
-                    x3 = fetch(onward, row, c3)
-                    share = at(forward, t - 1, r)
-                    r0 = fma(share, x0, r0)
-                    r1 = fma(share, x1, r1)
-                    r2 = fma(share, x2, r2)
-                    r3 = fma(share, x3, r3)
-                    share = at(forward, t - 1, s)
-                    s0 = fma(share, x0, s0)
-                    s1 = fma(share, x1, s1)
-                    s2 = fma(share, x2, s2)
-                    s3 = fma(share, x3, s3)
-                store(counts, r, c0, r0)
-                store(counts, r, c1, r1)
-                store(counts, r, c2, r2)
-                store(counts, r, c3, r3)
-                store(counts, s, c0, s0)
-                store(counts, s, c1, s1)
-                store(counts, s, c2, s2)
-                store(counts, s, c3, s3)
+        last = count_states(contexts, b) - 1
+        for j in range(0, last + 1, 4):
+            p = find_state(contexts, b, j, counts.shape[1])
+            q = find_state(contexts, b, min(j + 1, last), counts.shape[1])
+            r = find_state(contexts, b, min(j + 2, last), counts.shape[1])
+            s = find_state(contexts, b, min(j + 3, last), counts.shape[1])
+            for c in range(0, counts.shape[1], LANES):
+                into_p, into_q, into_r, into_s = sum_products(
+                    forward, begin - 1, (p, q, r, s), onward, b, n_labels, end - begin, c
+                )
+                into_p = plus(into_p, fetch(counts, p, c))
+                into_q = plus(into_q, fetch(counts, q, c))
+                into_r = plus(into_r, fetch(counts, r, c))
+                into_s = plus(into_s, fetch(counts, s, c))
+                store(counts, p, c, into_p)  # after all are read: some may be the same
+                store(counts, q, c, into_q)
+                store(counts, r, c, into_r)
+                store(counts, s, c, into_s)
 
 
 @helper
@@ -333,10 +321,12 @@ def add_counts(contexts, tables, pairs, trigrams):
     n_labels = pairs.shape[0]
     width = counts.shape[1]
     for b in range(n_labels):
+        for c in range(0, width, LANES):
+            sums = fetch(counts, b, c)
+            for s in range(width + contexts.starts[b], width + contexts.starts[b + 1]):
+                sums = plus(sums, fetch(counts, s, c))
+            store(counts, b, c, sums)
         for c in range(n_labels):
-            pairs[b, c] += counts[b, c]
-    for k in range(contexts.label.size):
-        for c in range(n_labels):
-            pairs[contexts.label[k], c] += at(counts, width + k, c)
+            pairs[b, c] += at(counts, b, c)
     for q in range(contexts.after.size):
         trigrams[q] += at(counts, width + contexts.context[q], contexts.after[q])
