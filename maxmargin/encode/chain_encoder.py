@@ -158,15 +158,17 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         return self.assemble(self.stored(rows, append_biases), self.unsupervised(labels), edges, is_once=y is None)
 
     def joined(self, other: ChainEncoder) -> ChainEncoder:
-        """As of others; what arguments forbid of labels that only one of them has is not known here.
+        """As of others; transitions that one of them allows are allowed: others may have been observed by each.
 
-        Transitions that one of them allows are allowed: others may have been observed by each.
+        Those between labels that neither has both of are not, until there are data whose encoder knows both.
         """
         both = super().joined(other)
-        at, before = (find_labels(classes, both.classes) for classes in (other.classes, self.classes))
-        penalty, ends = np.zeros((len(both.classes),) * 2, self.dtype), np.zeros((2, len(both.classes)), self.dtype)
-        penalty[np.ix_(at, at)], ends[:, at] = other.penalty, other.end_penalty
-        penalty[np.ix_(before, before)] = np.maximum(penalty[np.ix_(before, before)], self.penalty)
+        penalty = np.full((len(both.classes),) * 2, IMPOSSIBLE, self.dtype)
+        ends = np.zeros((2, len(both.classes)), self.dtype)
+        for one in (self, other):
+            at = find_labels(one.classes, both.classes)
+            penalty[np.ix_(at, at)] = np.maximum(penalty[np.ix_(at, at)], one.penalty)
+            ends[:, at] = one.end_penalty
         return replace(both, penalty=penalty, end_penalty=ends)
 
     @cached_property

@@ -82,11 +82,26 @@ def test_encoders_are_joined_without_data(name):
     before, other = prepare(model, *first).encoder, prepare(model, *second).encoder
     known = prepare(model, *second, None, before).encoder
     joined = before.joined(other)
-    if hasattr(joined, "penalty"):
+    if hasattr(joined, "penalty"):  # what is allowed of labels that are never in one half, those of all data tell
+        joined = prepare(model, *second, None, joined).encoder
         assert (joined.penalty == 0).all()
     assert joined == known
     assert joined.joined(before) == joined
     assert joined.joined(other) == joined
+
+
+@pytest.mark.parametrize("rules", [{"constraints": "iob2"}, {"allowed_transitions": "observed"}])
+def test_joined_encoders_keep_the_rules_of_all_data(rules):
+    model, X = ChainCRF(**rules), [[["a"]] * 4] * 3
+    parts = [["B-A", "I-A", "O", "O"]], [["O", "B-B", "I-B", "O"]], [["B-C", "I-C", "B-C", "O"]]
+    whole = prepare(model, X, [tags for part in parts for tags in part]).encoder
+    assert (whole.penalty < 0).any()
+    first, *others = (prepare(model, X[:1], part).encoder for part in parts)
+    for other in others:
+        first = first.joined(other)
+    known = [prepare(model, X[:1], part, None, first).encoder for part in parts]
+    assert all(np.array_equal(one.penalty, whole.penalty) for one in known)
+    assert all(np.array_equal(one.end_penalty, whole.end_penalty) for one in known)
 
 
 @pytest.mark.parametrize(

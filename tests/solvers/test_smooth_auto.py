@@ -44,6 +44,18 @@ def test_it_hands_over_where_steps_are_short(begins_with_single_steps):
     assert np.all(np.diff(result.trace.dual) >= 0)
 
 
+def test_steps_that_lead_above_where_they_began_are_left(begins_with_single_steps):
+    problem, limits = toy_chains(n=20, n_labels=9), {"loss": "log", "tol": 1e-8, "random_state": 0}
+    alone = LBFGS().solve(problem, 1e6, max_passes=20, **limits)
+    for patience in (None, 10**6):  # with held-out data, weights are looked at after each pass
+        held_out = patience and HeldOut(lambda w: 0.0, patience=patience)
+        result = Auto().solve(problem, 1e6, max_passes=20, held_out=held_out, **limits)
+        assert result.trace.notes[1].startswith("Left to L-BFGS after")
+        primal = result.trace.primal[1:]
+        np.testing.assert_allclose(primal, alone.trace.primal[: len(primal)])
+        assert np.all(np.diff(result.trace.dual) >= 0)
+
+
 def test_more_certificates_for_held_out_data_do_not_end_the_steps_earlier(begins_with_single_steps):
     problem = toy_chains(n=20, n_labels=9)
     plain, watched = (

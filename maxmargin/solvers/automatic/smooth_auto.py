@@ -1,8 +1,9 @@
 """What "auto" does with smooth losses: exponentiated gradient first where there is much to do, then L-BFGS.
 
 Steps on single examples get far in a few passes, but the larger C is, the shorter they become, and the more passes the
-rest takes. L-BFGS goes on from any weights. So the one hands over to the other when its gap falls too slowly. Steps are
-taken in float32, certificates and the weights they go on from are of the objective's own precision.
+rest takes. L-BFGS goes on from any weights. So the one hands over to the other when its gap falls too slowly; where its
+weights are worse than those at the start, L-BFGS begins with the best so far. Steps are taken in float32, certificates
+and the weights they go on from are of the objective's own precision.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class SmoothAuto(LBFGS):
                 is_single=True,
                 certifier=certifier,
                 certificate=None,
+                at_start=np.inf,
                 steps=None,
                 gap=np.inf,
                 at=0.0,
@@ -98,6 +100,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
     solver = ExponentiatedGradient(sampling="gap")
     if state.certificate is None:
         state.certificate = state.certifier.certify(run.start_weights(), 0.0)
+        state.at_start = state.certificate.primal
         run.n_steps += run.objective.n
         yield state.certificate
     if state.steps is None:
@@ -109,7 +112,12 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         n_looks = (run.passes - state.at) / solver.gap_every
         if falls and known > enough and n_looks < MOST_LOOKS and run.held_out is None and not run.must_stop:
             continue
-        state.certificate = certificate = state.certifier.certify(*state.steps.rebuild())
+        certificate = state.certifier.certify(*state.steps.rebuild())
+        if certificate.primal > state.at_start:  # weights that are not worth a look, by held-out data neither
+            state.certificate = replace(state.certificate, dual=max(state.certificate.dual, certificate.dual))
+            run.notes.append(f"Left to L-BFGS after {run.passes:.0f} passes: steps led above where they began.")
+            return
+        state.certificate = certificate
         gap = certificate.primal - certificate.dual
         state.share = float(np.clip(known / max(gap, 1e-300), *KNOWN_SHARES))
         if n_looks >= 1:  # with held-out data, there are more certificates at first
