@@ -109,7 +109,7 @@ class Shards(Sequence[Shard]):
         has_y = True
         try:
             for k, chunk in enumerate(chunks):
-                X, y = check_chunk(chunk, k)
+                X, y = check_chunk(chunk, f"Shard {k}")
                 has_y = y is not None if k == 0 else has_y
                 if has_y != (y is not None):
                     raise ValueError(f"Shard {k} has {'no y' if has_y else 'y'}, unlike shard 0.")
@@ -261,18 +261,18 @@ def _read_stored(folder: Location, shard: dict[str, object]) -> Shard:
     return Shard(*read_shard(folder, shard))
 
 
-def check_chunk(chunk: object, k: int) -> tuple[object, object]:
-    """X and y of a chunk."""
+def check_chunk(chunk: object, name: str) -> tuple[object, object]:
+    """X and y of a chunk, which messages call by a name."""
     if not (isinstance(chunk, (tuple, list)) and len(chunk) == 2):
-        raise TypeError(f"Shard {k} must be a pair of X and y, not {quote(chunk)}.")
+        raise TypeError(f"{name} must be a pair of X and y, not {quote(chunk)}.")
     X, y = (value.tolist() if hasattr(value, "iloc") and value.ndim == 1 else value for value in chunk)
     X, y = ([*value] if isinstance(value, Iterator) else value for value in (X, y))
     if not hasattr(X, "__len__") and not hasattr(X, "shape"):
-        raise TypeError(f"X of shard {k} must be a list or an array of examples, not {quote(X)}.")
+        raise TypeError(f"X of {name[0].lower()}{name[1:]} must be a list or an array of examples, not {quote(X)}.")
     if not count_examples(X):
-        raise ValueError(f"Shard {k} holds no examples.")
+        raise ValueError(f"{name} holds no examples.")
     if y is not None and count_examples(y) != count_examples(X):
-        raise ValueError(f"Shard {k} has {count_of(count_examples(X), 'example')} in X, but {count_examples(y)} in y.")
+        raise ValueError(f"{name} has {count_of(count_examples(X), 'example')} in X, but {count_examples(y)} in y.")
     return X, y
 
 

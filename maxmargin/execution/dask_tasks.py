@@ -13,6 +13,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import cycle
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from distributed import Client, Future, KilledWorker, LocalCluster, get_worker, wait
 from distributed.client import FutureCancelledError
@@ -26,6 +27,7 @@ CONNECTING = 10.0  # seconds, after which there is no scheduler
 DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # to Ctrl-C, which a terminal sends to all
 SILENT = 100  # a level that no message has: what matters is raised
 LOST = KilledWorker, CancelledError, FutureCancelledError
+DROPPED = "The cluster has dropped the fit: its scheduler has ended or begun anew."
 T = TypeVar("T")
 
 
@@ -40,40 +42,53 @@ class Tasks:
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._submitted: WeakSet[Future] = WeakSet()
 
-    def submit(self, function: Callable[..., object], *args: object) -> Future:
+    def submit(self, function: Callable[..., object], *args: object, **where: object) -> Future:
         """Call a function on some worker: a module-level one, of arguments that can be pickled, or futures."""
-        return self.client.submit(function, *args, pure=False)
+        future = self.client.submit(function, *args, pure=False, **where)
+        self._submitted.add(future)
+        return future
 
     def submit_evenly(self, function: Callable[..., object], calls: Iterable[tuple[object, ...]]) -> list[Future]:
         """Calls whose results stay, as many on each thread of the workers that are there; others may take over."""
-        threads = [worker for worker, n_threads in sorted(self.client.nthreads().items()) for _ in range(n_threads)]
+        threads = [[worker] for worker, n_threads in sorted(self.client.nthreads().items()) for _ in range(n_threads)]
         return [
-            self.client.submit(function, *args, pure=False, workers=[worker], allow_other_workers=True)
-            for args, worker in zip(calls, cycle(threads), strict=False)
+            self.submit(function, *args, workers=workers, allow_other_workers=True)
+            for args, workers in zip(calls, cycle(threads or [[]]), strict=False)
         ]
 
     def results(self, futures: list[Future], clock: Clock | None = None) -> list[Any]:
-        """What tasks return, in their order; none is left running where one fails or the clock breaks them off."""
+        """What tasks return, in their order; none is left running where one fails or the clock breaks them off.
+
+        Where one fails, all that was ever submitted ends: who holds on to the error holds on to futures, too.
+        """
         try:
             for attempt in range(ATTEMPTS + 1):
                 self._wait(futures, clock)
-                lost = [future for future in futures if future.status != "finished" and is_lost(future)]
+                lost = [future.key for future in futures if is_lost(future)]
                 if not lost or attempt == ATTEMPTS:
                     break
-                self.client.retry(lost)
+                self.client.sync(self._retry, lost)
             return self.client.gather(futures)
-        except KilledWorker as error:
-            raise ConnectionError(
-                f"A task of the fit was given up after {ATTEMPTS} attempts, as the workers that ran it died: they may "
-                "be out of memory; smaller portions of the data need less."
-            ) from error
-        except (CancelledError, FutureCancelledError) as error:
-            raise ConnectionError("The cluster has dropped the fit: its scheduler has ended or begun anew.") from error
-        finally:
-            unfinished = [future for future in futures if not future.done()]
-            if unfinished:
-                self.client.cancel(unfinished, force=True)
+        except BaseException as error:
+            if self.client.status == "running":
+                ended = futures if isinstance(error, BrokenOff) else [*self._submitted]
+                self.client.cancel(ended, force=True)
+            if isinstance(error, KilledWorker):
+                raise ConnectionError(
+                    f"A task of the fit was given up after {ATTEMPTS} attempts, as the workers that ran it died: they "
+                    "may be out of memory; smaller portions of the data need less."
+                ) from error
+            if isinstance(error, CancelledError | FutureCancelledError):
+                raise ConnectionError(DROPPED) from error
+            raise
+
+    async def _retry(self, keys: list[str]) -> None:
+        """As `Client.retry`, which fails where what was lost follows from futures that nobody here has any more."""
+        for key in await self.client.scheduler.retry(keys=keys, client=self.client.id):
+            if key in self.client.futures:
+                self.client.futures[key].retry()
 
     def _wait(self, futures: list[Future], clock: Clock | None) -> None:
         """Until all are done; raises `BrokenOff` when the clock says so, or an error when all workers are gone."""
@@ -89,15 +104,21 @@ class Tasks:
             if clock is not None and clock.is_late(began):
                 raise BrokenOff
             if now - with_workers > PATIENCE / 4:
-                if self.client.nthreads():
+                if self._has_workers():
                     with_workers = now
                 elif now - with_workers > PATIENCE:
                     raise ConnectionError(f"The cluster has had no workers for {PATIENCE:.0f} seconds.")
 
+    def _has_workers(self) -> bool:
+        try:
+            return bool(self.client.nthreads())
+        except OSError as error:
+            raise ConnectionError(DROPPED) from error
+
 
 def is_lost(future: Future) -> bool:
     """Whether a task has failed with its workers, not by itself."""
-    return future.status in ("cancelled", "lost") or isinstance(future.exception(), LOST)
+    return future.status == "error" and isinstance(future.exception(), LOST)
 
 
 class TaskClock(Clock):

@@ -50,7 +50,7 @@ def read_in_turn(tasks: Tasks, sources: list[Future]) -> Iterator[Any]:
 
 def tags_in(source: object, k: int) -> Any:
     """The tags of a portion, on a worker."""
-    _, y = check_chunk(source, k)
+    _, y = check_chunk(source, f"Portion {k} of the data")
     if y is None:
         raise TypeError(f"Portion {k} of the data has no tags.")
     return y

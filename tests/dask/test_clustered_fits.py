@@ -1,5 +1,6 @@
 """Every `fit` on a cluster: data of all kinds, the same models as in one process, and what is refused."""
 
+import asyncio
 from itertools import pairwise
 
 import numpy as np
@@ -34,6 +35,7 @@ def test_the_same_model_whatever_the_data_come_in(client, tmp_path):
     given = {
         "lists": (X, TAGS),
         "delayed": ([dask.delayed(pair)(0, 2), dask.delayed(pair)(2, 5)], None),
+        "one delayed": (dask.delayed(X), dask.delayed(TAGS)),
         "bag": (dask.bag.from_sequence([*zip(X, TAGS, strict=True)], npartitions=3), None),
         "shards": (shards, None),
     }
@@ -122,13 +124,29 @@ def test_rare_names_and_balanced_labels_are_counted_in_all_portions(client):
     assert alone.certificate_.dual <= there.certificate_.primal
 
 
+async def fit_asynchronously(address):
+    """A fit by a client whose answers are to be awaited."""
+    async with distributed.Client(address, asynchronous=True) as client:
+        return ChainCRF().fit(X, TAGS, client=client)
+
+
 def test_what_is_refused_in_one_sentence(client):
+    import dask.array
+
     with pytest.raises(TypeError, match=r"client must be a distributed\.Client"):
         ChainCRF().fit(X, TAGS, client="tcp://nowhere")
     with pytest.raises(ValueError, match="lengths must be None with client"):
         ChainCRF().fit(np.eye(2), [0, 1], lengths=[1, 1], client=client)
     with pytest.raises(ValueError, match=r"portion 1 .*no examples"):
         ChainCRF().fit([dask.delayed(pair)(0, 2), dask.delayed(pair)(2, 2)], None, client=client)
+    with pytest.raises(TypeError, match="delayed objects or futures alone"):
+        ChainCRF().fit([dask.delayed(pair)(0, 2), pair(2, 5)], None, client=client)
+    with pytest.raises(ValueError, match="The data set holds no examples"):
+        ChainCRF().fit([], [], client=client)
+    with pytest.raises(TypeError, match=r"may be bags .* not dask\.array"):
+        MulticlassSVM().fit(dask.array.eye(4), np.arange(4), client=client)
+    with pytest.raises(ValueError, match="must not be asynchronous"):
+        asyncio.run(fit_asynchronously(client.scheduler.address))
     parts = [dask.delayed(([np.eye(2)], [[0, 1]])), dask.delayed(([np.eye(3)], [[0, 1, 0]]))]
     with pytest.raises(ValueError, match="features"):
         ChainCRF().fit(parts, None, client=client)

@@ -115,9 +115,35 @@ def test_early_stopping_ends_the_work_of_the_cluster(client):
 def test_errors_of_tasks_are_told_and_leave_nothing_running(client):
     tasks = dask_tasks.Tasks(client)
     futures = [tasks.submit(int, "no number"), tasks.submit(time.sleep, 0.2), tasks.submit(time.sleep, 0.3)]
+    others = [tasks.submit(time.sleep, 0.2) for _ in range(100)]  # ten seconds
     with pytest.raises(ValueError, match="no number"):
         tasks.results(futures)
     assert is_idle(client)
+    assert all(future.cancelled() for future in others)
+
+
+def test_a_fit_that_is_dropped_says_so(client):
+    tasks = dask_tasks.Tasks(client)
+    futures = [tasks.submit(time.sleep, 0.5)]
+    threading.Timer(0.2, client.cancel, [futures]).start()
+    with pytest.raises(ConnectionError, match="dropped the fit"):
+        tasks.results(futures)
+
+
+def die_once(path):
+    """Take the worker along, the first time."""
+    if not path.exists():
+        path.touch()
+        os._exit(1)
+    return 1
+
+
+def test_tasks_that_nobody_has_any_more_are_tried_again_after_their_workers_died(
+    cluster, client, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
+    tasks = dask_tasks.Tasks(client)
+    assert tasks.results([tasks.submit(dask_tasks.hold, tasks.submit(die_once, tmp_path / "died"))]) == [1]
 
 
 def test_checkpoints_of_fits_on_a_cluster_go_on(client, tmp_path):

@@ -101,6 +101,8 @@ def check_client(client: object) -> Client:
         raise TypeError(f"client must be a distributed.Client, not {quote(client)}.")
     if client.status != "running":
         raise ValueError(f"client must be connected to a scheduler, but it is {client.status}.")
+    if client.asynchronous:
+        raise ValueError("client must not be asynchronous: a fit waits for what it asks for.")
 
     def find_version() -> str | None:  # sent by value, as workers may lack the library
         try:
@@ -131,13 +133,20 @@ def submit_sources(
         if X.folder is not None:
             return [tasks.submit(read, reader) for reader in X.readers]
         return [tasks.submit(hold, tuple(X[k])) for k in range(len(X))]
-    bags = hasattr(X, "to_delayed") and hasattr(X, "npartitions")
+    remote = (Delayed, Future)
+    X, y = ([value] if isinstance(value, remote) else value for value in (X, y))
+    bags = hasattr(X, "to_delayed")
     if bags:
+        from dask.bag import Bag  # which takes a while
+
+        if not (isinstance(X, Bag) and (y is None or isinstance(y, Bag))):
+            raise TypeError(f"Of Dask's collections, X and y may be bags or lists of delayed objects, not {quote(X)}.")
         X, y = X.to_delayed(), None if y is None else y.to_delayed()
     X = as_list(X)
-    remote = (Delayed, Future)
-    if isinstance(X, Sequence) and X and all(isinstance(part, remote) for part in X):
+    if isinstance(X, Sequence) and any(isinstance(part, remote) for part in X):
         ys = [None] * len(X) if y is None else y
+        if not all(isinstance(part, remote) for part in X):
+            raise TypeError("X must hold delayed objects or futures alone, or none of them.")
         if len(ys) != len(X):
             raise ValueError(f"X has {len(X)} portions, but y {len(ys)}.")
         parts = [tasks.client.compute(part) if isinstance(part, Delayed) else part for part in X]
@@ -151,7 +160,7 @@ def submit_sources(
         return [
             tasks.submit(read_path or read_file, path, checksum) for path, checksum in zip(paths, sums, strict=True)
         ]
-    X, y = check_chunk((X, as_list(y)), 0)
+    X, y = check_chunk((X, as_list(y)), "The data set")
     if y is None:
         raise TypeError("y must hold the true outputs of X, but it is None.")
     n = int(X.shape[0]) if hasattr(X, "shape") else len(X)

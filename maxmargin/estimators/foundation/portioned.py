@@ -121,7 +121,7 @@ def prepare_portion(
 ) -> Task:
     """The task of a portion; what is wrong with it is told with its number."""
     try:
-        X, y = check_chunk(source, k)
+        X, y = check_chunk(source, "the portion")
         if y is None:
             raise TypeError("there is no y.")
         weight = None if sample_weight is None else np.array(sample_weight)  # that of a worker may be read-only
