@@ -92,3 +92,22 @@ def test_columns_of_tables_are_lists():
 def test_a_class_is_no_model():
     with pytest.raises(TypeError, match=r"model must be an estimator or a problem, not a class: ChainSVM\(\)"):
         regularization_path(ChainSVM, X, Y)
+    with pytest.raises(TypeError, match=r"model must be an estimator or a problem, not 'ChainSVM'"):
+        regularization_path("ChainSVM", X, Y)
+
+
+def test_paths_take_data_of_their_model_only():
+    with pytest.raises(TypeError, match="regularization_path takes no argument 'C_max', and ChainSVM no such data"):
+        regularization_path(ChainSVM(), X, Y, C_max=1.0)
+
+
+def test_rows_of_numbers_in_object_arrays():
+    mixed = [np.array(x, dtype=object) for x in X]  # as data frames with columns of several types are
+    mixed[0][0, 0] = bool(X[0][0][0])
+    plain = [np.asarray(x, float) for x in X]
+    plain[0][0, 0] = mixed[0][0, 0]
+    one, other = (ChainSVM(random_state=0).fit(rows, Y) for rows in (mixed, plain))
+    assert one.certificate_ == other.certificate_
+    mixed[0][0, 0] = None
+    with pytest.raises(TypeError, match=r"X\[0\] must hold numbers, but its dtype is object"):
+        one.predict(mixed)

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
 
@@ -65,6 +66,8 @@ class Shards(Sequence[Shard]):
     _whole: Shards | None = None  # whose folder may be a temporary one, and stays as long as these do
 
     def __init__(self, folder: Location) -> None:
+        if not isinstance(folder, (str, PathLike)):
+            raise TypeError(f"folder must be one of shards, not {quote(folder)}: Shards.write makes it of pairs.")
         shards, more = read_manifest(folder)
         self.readers: Sequence[Callable[[], Shard]] = [partial(_read_stored, folder, shard) for shard in shards]
         self._sizes: list[int | None] = [shard["examples"] for shard in shards]

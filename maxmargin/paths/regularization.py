@@ -15,7 +15,8 @@ from maxmargin.estimators.foundation.structured_model import StructuredModel
 from maxmargin.execution.runner import bind
 from maxmargin.losses import NAMED, BaseLoss
 from maxmargin.paths.solutions import Path
-from maxmargin.problem import n_examples
+from maxmargin.problem import n_examples, true_outputs
+from maxmargin.runtime.dispatch import supports
 from maxmargin.sklearn_contract import unfitted
 from maxmargin.solvers import Solver, find_solver
 from maxmargin.solvers.automatic.auto import Auto
@@ -24,6 +25,7 @@ from maxmargin.solvers.block_coordinate.path_steps import GridFollower, PathFoll
 from maxmargin.solvers.frame.held_out import HeldOut
 from maxmargin.solvers.frame.interrupt import Interruptible
 from maxmargin.trace import Status
+from maxmargin.wording import quote
 
 METHODS = ("approximate", "heuristic", "grid")
 
@@ -130,6 +132,8 @@ def regularization_path(
     """
     if isinstance(model, type):
         raise TypeError(f"model must be an estimator or a problem, not a class: {model.__name__}().")
+    if not isinstance(model, StructuredModel) and not supports(true_outputs, model):
+        raise TypeError(f"model must be an estimator or a problem, not {quote(model)}.")
     check_choice("method", method, METHODS)
     accuracy, stretch = Accuracy(eps, tol, kappa), Stretch(lambda_min, lambda_max, C_min, lambdas)
     if (X_dev is None) != (y_dev is None):
@@ -217,6 +221,9 @@ def _subject_of_model(
     if loss.name != "hinge" and method != "grid":
         kind = type(model).__name__
         raise ValueError(f"A path needs a model of the hinge loss, which {kind} is not, or method='grid'.")
+    for name in data:
+        if name not in model._encoder_type.argument_names():
+            raise TypeError(f"regularization_path takes no argument {name!r}, and {type(model).__name__} no such data.")
     task = prepare(model, X, y, sample_weight, **data)
     if task.weak is not None and task.weak.is_weak is not None:
         i = int(np.argmax(task.weak.is_weak))

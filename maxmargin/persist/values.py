@@ -19,7 +19,7 @@ import numpy as np
 
 from maxmargin.persist.container import DTYPES, Arrays, Broken
 from maxmargin.persist.registry import MODELS, STATES, Registry
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 Node = None | bool | int | float | str | list["Node"] | dict[str, "Node"]  # what JSON can hold
 PLAIN = (type(None), bool, int, str)
@@ -79,7 +79,7 @@ class Writer:
         if type(value) is dict or isinstance(value, Mapping):
             pairs = ((self(key, f"a key of {where}"), self(item, f"{where}[{key!r}]")) for key, item in value.items())
             return {"dict": [[*pair] for pair in pairs]}
-        what = "a function" if callable(value) and hasattr(value, "__name__") else f"a {type(value).__qualname__}"
+        what = "a function" if callable(value) and hasattr(value, "__name__") else name_type(value)
         raise TypeError(
             f"{where} cannot be saved: {quote(value)} is {what}, and files hold only data and objects of classes that "
             "maxmargin.register knows."

@@ -83,6 +83,8 @@ def test_chunks_that_are_none_leave_nothing_behind(chunks, message, tmp_path):
 
 
 def test_folders_that_are_no_shards(tmp_path):
+    with pytest.raises(TypeError, match="folder must be one of shards, not"):
+        Shards(CHUNKS)
     with pytest.raises(FileNotFoundError, match="holds no shards"):
         Shards(tmp_path)
     (tmp_path / "mine.txt").write_text("mine")

@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 import maxmargin
-from maxmargin import ChainCRF, ChainSVM, KernelChainSVM, MulticlassSVM, MultiLabelCRF, Perceptron
+from maxmargin import (
+    AlignmentCRF,
+    AlignmentSVM,
+    ChainCRF,
+    ChainSVM,
+    KernelChainSVM,
+    MulticlassSVM,
+    MultiLabelCRF,
+    Perceptron,
+)
 
 X = [[["the", "e"], ["dog", "g"]], [["a", "a"], ["cat", "t"]], [["dog", "g"], ["ran", "n"]]]
 y = [["D", "N"], ["D", "N"], ["N", "V"]]
@@ -111,6 +120,24 @@ def test_rows_of_a_matrix():
     assert both.partial_fit(rows[8:], labels[8:]).edges_.tolist() == edges
 
 
+@pytest.mark.usefixtures("interpreted_loops")
+@pytest.mark.parametrize("model", [AlignmentSVM(), AlignmentSVM(warp=True), AlignmentCRF()], ids=repr)
+def test_strings_bring_symbols(model):
+    model.fit([("bd", "bad"), ("bb", "db")], ["MIM", "MM"])
+    before = named_pairs(model)
+    model.partial_fit([("ad", "acd")], ["MIM"])
+    after = named_pairs(model)
+    assert {*before} <= {*after}
+    assert ("a", "c") in {*after} - {*before}
+    assert after["b", "b"] == before["b", "b"] != 0  # later examples say nothing of it
+    assert model.coef_.same != 0
+    assert model.n_seen_ == 3
+
+
+def named_pairs(model):
+    return dict(zip(map(tuple, model.pairs_.tolist()), model.coef_.pairs.tolist(), strict=True))
+
+
 def test_what_cannot_go_on_says_so():
     model = ChainSVM().fit(X, y)
     with pytest.raises(TypeError, match="prior must be a fitted ChainSVM, not ChainCRF"):
@@ -122,6 +149,8 @@ def test_what_cannot_go_on_says_so():
     rows = [np.ones((2, 2))]
     with pytest.raises(ValueError, match="Kernel models cannot go on with other data"):
         KernelChainSVM().fit(rows, [[0, 1]]).partial_fit([np.zeros((2, 2))], [[0, 1]])
+    with pytest.raises(TypeError, match=r"X\[0\] must hold two strings"):
+        AlignmentSVM().fit([("a", "a")], ["M"]).partial_fit([np.ones((1, 1, 1))], [[0]])
     with pytest.raises(ValueError, match="L2 regularization"):
         ChainCRF(C=np.inf).fit(X, y, prior=ChainCRF().fit(X, y))
     assert model.n_seen_ == 3

@@ -155,7 +155,7 @@ def refuse_unknown(labels: np.ndarray, starts: np.ndarray) -> None:
 def find_labels(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The indices of labels in the sorted `classes`, -1 for those that are not there."""
     are_numbers = labels.dtype.kind in "biuf"
-    if are_numbers != (classes.dtype.kind in "biuf"):
+    if are_numbers != (classes.dtype.kind in "biuf") or not len(classes):
         return np.full(len(labels), -1, np.int32)
     codes = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     return np.where(classes[codes] == labels, codes, -1).astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,8 @@ def _as_matrix(x: Any, name: str) -> np.ndarray | sp.csr_array:
                 f"{name} must be a (T, F) matrix of numbers, but holds dictionaries or strings, which models of chains "
                 "and trees take in all examples or in none, without lengths."
             )
+        if x.dtype == object and all(isinstance(value, (Real, np.bool_)) for value in x.flat):
+            x = x.astype(np.float64)  # as those of data frames with columns of several types
     else:
         check_sparse(x, name)
     if x.ndim != 2:

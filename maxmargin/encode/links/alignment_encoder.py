@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
-from maxmargin.encode.inputs.base_encoder import RowEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.merits import Merits
@@ -57,17 +57,27 @@ class AlignmentEncoder(RowEncoder[AlignmentProblem]):
 
     @classmethod
     def learn(
-        cls, X: object, y: Any, *, dtype: DTypeLike, warp: bool, wrong_cost: float = 1.0, missed_cost: float = 1.0
+        cls,
+        X: object,
+        y: Any,
+        *,
+        dtype: DTypeLike,
+        warp: bool,
+        wrong_cost: float = 1.0,
+        missed_cost: float = 1.0,
+        former: AlignmentEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training data; arguments are those of `AlignmentSVM`."""
-        kind = read_kind(X)
+        kind, known = (read_kind(X), None) if former is None else (read_kind(X, former.kind), former.alphabet)
         if kind == STRINGS:
-            rows, sides, alphabet = read_strings(X, warp, None)
-            encoder = cls.of(rows, dtype, kind=kind, warps=warp, alphabet=alphabet)
+            rows, sides, alphabet = read_strings(X, warp, known, learns=True)
+            encoder = cls.of(rows, dtype, former=former, kind=kind, warps=warp, alphabet=alphabet)
         else:
             rows, sides = read_rows(X, kind, warp, None)
-            encoder = cls.of(rows, dtype, kind=kind, warps=warp)
+            encoder = cls.of(rows, dtype, former=former, kind=kind, warps=warp)
             encoder = replace(encoder, n_features_in=encoder.n_features_in // encoder.n_blocks)
+        if former is not None:
+            encoder = former.joined(encoder)
         tables, paths = encoder.read_known(y, sides, "y")
         is_weak = np.array([is_partly_known(known, warp) for known in y])
         if all(known is None for known in y):
@@ -82,6 +92,21 @@ class AlignmentEncoder(RowEncoder[AlignmentProblem]):
         supervision = problem.supervision._replace(paths=possible_outputs(consistent, "y").values)
         problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
         return Learned(encoder, problem, Weak(consistent, is_weak=is_weak))
+
+    def joined(self, other: AlignmentEncoder) -> AlignmentEncoder:
+        if self.alphabet is None or other.alphabet is None or self.warps != other.warps:
+            return super().joined(other)
+        alphabet = self.alphabet.joined(other.alphabet)
+        return replace(self, alphabet=alphabet, n_features_in=1 + len(alphabet.pairs))
+
+    def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
+        if self.alphabet is None or not isinstance(other, AlignmentEncoder) or other.alphabet is None:
+            return super().weights_of(other, w)
+        columns, n = self.alphabet.find(other.alphabet), other.n_columns
+        moved = np.zeros(self.n_weights, w.dtype)
+        moved[[0, *1 + columns[columns >= 0]]] = w[:n][np.append(True, columns >= 0)]
+        moved[self.n_columns :] = w[n:]
+        return moved if self.warps == other.warps else None
 
     def read_known(self, known: object, sides: np.ndarray, name: str) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Which links outputs may have and, in the last column, which left items may have none; and true paths."""

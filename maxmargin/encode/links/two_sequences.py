@@ -43,6 +43,21 @@ class Alphabet(NamedTuple):
         names = np.append(self.symbols, "")
         return np.column_stack([names[side] for side in np.divmod(self.pairs, len(names))])
 
+    def joined(self, other: Alphabet) -> Alphabet:
+        """The symbols and the pairs of both."""
+        symbols = np.union1d(self.symbols, other.symbols)
+        return Alphabet(symbols, np.union1d(self._numbered(symbols), other._numbered(symbols)))
+
+    def find(self, other: Alphabet) -> np.ndarray:
+        """Which of these pairs those of another alphabet are, -1 for none."""
+        return find_labels(other._numbered(self.symbols), self.pairs)
+
+    def _numbered(self, symbols: np.ndarray) -> np.ndarray:
+        """The pairs as another alphabet, of these symbols, numbers them; -1 for those of others."""
+        places = np.append(find_labels(self.symbols, symbols), len(symbols))
+        left, right = (places[side] for side in np.divmod(self.pairs, len(places)))
+        return np.where((left < 0) | (right < 0), -1, left * (len(symbols) + 1) + right)
+
 
 def is_string(side: object) -> bool:
     """Whether a sequence is a string, or a list of strings."""
@@ -123,10 +138,13 @@ def _check_width(width: int, n_features: int | None, name: str) -> None:
         raise ValueError(f"{name} has {count_of(width, 'feature')}, but the model was fitted with {n_features}.")
 
 
-def read_strings(X: Any, warps: bool, alphabet: Alphabet | None) -> tuple[Rows, np.ndarray, Alphabet]:
+def read_strings(
+    X: Any, warps: bool, known: Alphabet | None, *, learns: bool = False
+) -> tuple[Rows, np.ndarray, Alphabet]:
     """Whether two symbols are the same, then which they are; with the numbers of items, and the alphabet.
 
-    Without one, it is that of these strings: all pairs that could be linked, and all symbols that could have no link.
+    What it `learns` beside the known one is that of these strings: all pairs that could be linked, and all symbols that
+    could have no link.
     """
     sides = np.array([[len(left), len(right)] for left, right in X], np.int64)
     check_sides(sides, warps)
@@ -139,12 +157,11 @@ def read_strings(X: Any, warps: bool, alphabet: Alphabet | None) -> tuple[Rows, 
             pairs += [left * (gap + 1) + gap, gap * (gap + 1) + right]
     n_rows = sides.prod(axis=1) + (0 if warps else sides.sum(axis=1))
     here, which = np.unique(np.concatenate(pairs), return_inverse=True)
-    alphabet = Alphabet(symbols.astype(str), here) if alphabet is None else alphabet
-    both = np.divmod(here, gap + 1)
-    left, right = (np.append(find_labels(symbols, alphabet.symbols), len(alphabet.symbols))[side] for side in both)
-    columns = find_labels(left * (len(alphabet.symbols) + 1) + right, alphabet.pairs)
-    columns[(left < 0) | (right < 0)] = -1
-    entries = np.column_stack([np.where(both[0] == both[1], 0, -1), np.where(columns < 0, -1, 1 + columns)])[which]
+    own = Alphabet(symbols.astype(str), here)
+    alphabet = own if known is None else known.joined(own) if learns else known
+    columns = alphabet.find(own)
+    is_same = np.equal(*np.divmod(here, gap + 1))
+    entries = np.column_stack([np.where(is_same, 0, -1), np.where(columns < 0, -1, 1 + columns)])[which]
     is_there = entries >= 0
     indptr = starts_of(is_there.sum(axis=1))
     shape = len(which), 1 + len(alphabet.pairs)

@@ -33,7 +33,7 @@ from maxmargin.solvers.parted.portions import LocalPortions, Portion, Portions
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
 from maxmargin.supervision.weak import Learned, Weak
 from maxmargin.trace import NO_WEIGHTS, Certificate, Status, Trace
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -144,7 +144,7 @@ def prior_weights(prior: StructuredModel, task: Task) -> np.ndarray:
     """The weights of a model as a solver of other data has them."""
     w = task.encoder.weights_of(prior._encoder, prior._w)
     if w is None or not task.layout.is_explicit:
-        raise ValueError(f"The weights of a {type(prior).__name__} of other data cannot be taken over.")
+        raise ValueError(f"The weights of {name_type(prior)} of other data cannot be taken over.")
     return task.layout.to_solver(w)
 
 

@@ -20,6 +20,7 @@ from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.solvers.parted.spilled_portions import SpilledPortions
 from maxmargin.supervision.tallies import Tally, tallying
 from maxmargin.supervision.weak import Weak
+from maxmargin.wording import name_type
 
 if TYPE_CHECKING:
     from maxmargin.estimators.foundation.structured_model import StructuredModel
@@ -51,8 +52,8 @@ def prepare_shards(
         with keeping_rows(rows[k]):
             task = prepare_portion(model, shard, k, None, union, tally=tally)
         if union is not None and not can_join and task.encoder != union:
-            name = type(model).__name__
-            raise ValueError(f"Shard {k} has other sizes than shard 0, or a {name} needs all examples in one place.")
+            what = f"{name_type(model)} needs all examples in one place"
+            raise ValueError(f"Shard {k} has other sizes than shard 0, or {what}.")
         union, tally.has_weak = task.encoder, tally.has_weak or task.weak is not None
         sizes.append(len(part_sizes(task.problem)))
         del task, shard  # which the next one need not find in memory

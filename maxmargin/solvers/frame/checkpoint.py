@@ -35,7 +35,7 @@ from maxmargin.solvers.objective.tilted_objective import TiltedObjective
 from maxmargin.solvers.parted.parted_objective import PartedObjective
 from maxmargin.trace import Certificate, Status
 from maxmargin.version import __version__
-from maxmargin.wording import quote
+from maxmargin.wording import name_type, quote
 
 if TYPE_CHECKING:
     from maxmargin.solvers.frame.observation import Observer
@@ -206,6 +206,6 @@ def _digest(value: Any, update: Callable[[bytes | memoryview], None]) -> None:
             _digest(getattr(value, field.name), update)
     else:
         raise TypeError(
-            f"checkpoint must be None: a {type(value).__qualname__} is not data, so that a checkpoint of the same "
+            f"checkpoint must be None: {name_type(value)} is not data, so that a checkpoint of the same "
             "examples cannot be told from others."
         )

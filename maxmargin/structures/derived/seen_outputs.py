@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from maxmargin.wording import name_type
+
 
 class SeenOutputs:
     """The outputs of an example that were seen so far, by number, with the non-zeros of their parts."""
@@ -70,4 +72,4 @@ def _key_of_unhashable(y: object) -> Hashable:
         return frozenset((name, key_of(value)) for name, value in y.items())
     if isinstance(y, set):
         return frozenset(y)
-    raise TypeError(f"Outputs must be hashable, but a {type(y).__name__} is not.")
+    raise TypeError(f"Outputs must be hashable, but {name_type(y)} is not.")
