@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, as_blocks
-from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper
+from maxmargin.runtime.dispatch import PROBLEM, Bound, generic, helper, supports
 from maxmargin.runtime.plain import read_from_tuples
 from maxmargin.runtime.tables import Draws, Output, Outputs, Reals, Sums, Work, read_from_tables
 
@@ -113,8 +113,9 @@ def oracle_work(problem):
     """About how many operations a call of the max oracle takes per part, on average over the examples: a count that
     depends on the problem alone, never on a clock.
 
-    `Auto` decides by it whether to keep a cache of outputs. Where it is not implemented, compiled oracles are taken to
-    look at each part a few times, and those of Python classes to take long.
+    `Auto` decides by it whether to keep a cache of outputs, `ExponentiatedGradient` whether to keep mean parts. Where
+    it is not implemented, compiled oracles are taken to look at each part a few times, and those of Python classes to
+    take long.
     """
 
 
@@ -315,6 +316,16 @@ def all_true_outputs(problem: Any) -> Blocks:
     if not len(rows) or np.ndim(rows[0]) != 1 or (len(rows[0]) and np.asarray(rows[0]).dtype.kind not in "iu"):
         raise ValueError("true_outputs must hold a row of integers for every example, of which there is at least one.")
     return as_blocks(given, np.int32)
+
+
+USUAL_WORK = 10.0  # operations per part, of compiled oracles that do not tell theirs
+
+
+def work_of(problem: Any) -> float:
+    """About how many operations per part a call of the max oracle takes; infinite where it may be any number."""
+    if supports(oracle_work, problem):
+        return float(oracle_work(problem))
+    return USUAL_WORK if isinstance(problem, tuple) else np.inf
 
 
 def n_examples(problem: object) -> int:

@@ -13,10 +13,11 @@ from maxmargin import regularization_path
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.features import DenseFeatures, Gram
 from maxmargin.losses import Loss
+from maxmargin.problem import USUAL_WORK, work_of
 from maxmargin.runtime import interpreted
 from maxmargin.solvers import BCFW, Auto, FrankWolfe
 from maxmargin.solvers.automatic import auto
-from maxmargin.solvers.automatic.auto import EXPENSIVE, USUAL, work_of
+from maxmargin.solvers.automatic.auto import EXPENSIVE
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_steps import Turns, Visits
 from maxmargin.solvers.block_coordinate.exact_steps import SMALL_GAP, next_in_turn
@@ -241,7 +242,7 @@ def test_auto_counts_the_work_of_oracles(n_labels, cache):
     with interpreted():
         note = Auto().solve(problem, max_passes=1, random_state=0).trace.notes[0]
     assert note.startswith(f"Chose steps='pairwise', sampling='permutation', cache={cache}: the oracle takes about")
-    assert work_of(toy_chains()) == USUAL
+    assert work_of(toy_chains()) == USUAL_WORK
 
 
 def test_the_work_of_graphs_of_large_treewidth():
@@ -249,7 +250,7 @@ def test_the_work_of_graphs_of_large_treewidth():
     grid = [(k, k + 1) for k in range(900) if k % 30 < 29] + [(k, k + 30) for k in range(870)]
     all_pairs = list(itertools.combinations(range(40), 2))
     cuts, labels = (with_oracles(pairwise_of(*graph)) for graph in ((900, grid), (40, all_pairs)))
-    assert USUAL < work_of(cuts) < EXPENSIVE <= work_of(labels)
+    assert USUAL_WORK < work_of(cuts) < EXPENSIVE <= work_of(labels)
 
 
 def test_a_start_without_active_sets_starts_afresh():

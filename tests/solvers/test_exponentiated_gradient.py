@@ -7,12 +7,14 @@ import pytest
 
 from maxmargin import CustomProblem
 from maxmargin.losses import Loss, find_loss
+from maxmargin.problem import part_sizes
 from maxmargin.solvers import LBFGS, ExponentiatedGradient
 from maxmargin.solvers.exponentiated import exponentiated_gradient
 from maxmargin.testing import check_solver, toy_chains
 from maxmargin.trace import Status
 from tests import naive
 from tests.fuzz.certified import blocks_of, objective
+from tests.structures.test_second_order import with_trigrams
 from tests.toy import Labels, label_data, random_candidates, random_chains
 
 SOLVERS = [
@@ -85,6 +87,17 @@ def test_mean_parts_that_are_not_kept_are_found_again(loss, monkeypatch, interpr
     found = solve()
     assert np.allclose(found.w, kept.w, atol=1e-9)
     assert found.trace.oracle_calls[-1] > kept.trace.oracle_calls[-1]
+
+
+def test_more_mean_parts_are_kept_where_oracles_take_long(monkeypatch, interpreted_loops):
+    rng = np.random.default_rng(0)
+    problem = with_trigrams(random_chains(rng, [24, 24], 4), rng, density=1.0)
+    n_calls = []
+    for most in (0, part_sizes(problem).sum() - 1):
+        monkeypatch.setattr(exponentiated_gradient, "MOST_KEPT", most)
+        result = ExponentiatedGradient().solve(problem, 1.0, loss="log", max_passes=3, tol=1e-9, random_state=0)
+        n_calls.append(result.trace.oracle_calls[-1])
+    assert n_calls[1] < n_calls[0]
 
 
 def test_structures_of_ones_own(interpreted_loops):

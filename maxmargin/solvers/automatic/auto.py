@@ -10,7 +10,7 @@ import numpy as np
 
 from maxmargin.features.layout import layout_of
 from maxmargin.losses import BaseLoss, find_loss
-from maxmargin.problem import AnyProblem, block_oracle, bound_oracle, oracle_work, part_sizes
+from maxmargin.problem import AnyProblem, block_oracle, bound_oracle, part_sizes, work_of
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.automatic.smooth_auto import SmoothAuto
 from maxmargin.solvers.batch.lbfgs import LBFGS
@@ -23,7 +23,6 @@ from maxmargin.solvers.frame.solve import Solver
 from maxmargin.solvers.parted.portions import LocalPortions, Portions
 from maxmargin.trace import Certificate, Status
 
-USUAL = 10.0  # operations per part, of compiled oracles that do not tell theirs
 EXPENSIVE = 150.0  # operations per part: about three times the rest of a step, and worth a cache
 CACHED_OUTPUTS = 50
 FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
@@ -137,10 +136,3 @@ def are_few_and_large(problem: AnyProblem) -> bool:
         return False
     sizes = part_sizes(problem)
     return len(sizes) < FEW_LARGE and sizes.sum() >= LARGE
-
-
-def work_of(problem: AnyProblem) -> float:
-    """About how many operations per part a call of the max oracle takes; infinite where it may be any number."""
-    if supports(oracle_work, problem):
-        return float(oracle_work(problem))
-    return USUAL if isinstance(problem, tuple) else np.inf

@@ -26,7 +26,7 @@ from maxmargin.execution.step_rounds import Order, StepRounds, count_ranges
 from maxmargin.execution.threads import aligned
 from maxmargin.losses import BaseLoss
 from maxmargin.persist.registry import register_state
-from maxmargin.problem import IMPOSSIBLE
+from maxmargin.problem import IMPOSSIBLE, USUAL_WORK, work_of
 from maxmargin.solvers.block_coordinate import sum_tree
 from maxmargin.solvers.block_coordinate.block_steps import ALL
 from maxmargin.solvers.block_coordinate.sum_tree import RangeTrees
@@ -48,7 +48,7 @@ from maxmargin.trace import Certificate, Status
 
 SAMPLINGS = ("permutation", "gap")
 PULL, PULLS = 10.0, (3.0, 20.0)  # of the true outputs' potentials, at which blocks begin: one to try, and the range
-MOST_KEPT = 2**23  # mean parts of all examples, 32 MB in float32: more are found again in every step
+MOST_KEPT = 2**23  # mean parts of all examples, 32 MB in float32: more are found again in every step, if that is fast
 FIRST_STEP = 0.5  # of the way to where the loss is attained
 STEPS_OF_ROUND = 16  # they take longer than those of the max oracle
 RELAXED = 0.5  # the share of the best step that batch steps take: with the whole, they go to and fro
@@ -175,7 +175,7 @@ class SingleSteps:
         self.run, self.objective = run, objective
         self.level = objective.loss.entropy_level or 0.0
         sizes, dtype = objective.runner.part_sizes, objective.runner.dtype
-        keeps_means = sizes.sum() <= MOST_KEPT
+        keeps_means = sizes.sum() <= MOST_KEPT * work_of(objective.problem.problem) / USUAL_WORK
         first = 1 / first_level(run, certificate)
         self.point = GibbsPoint(
             potentials=new_blocks(sizes, dtype),

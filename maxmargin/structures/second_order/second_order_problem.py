@@ -78,6 +78,13 @@ def second_order_part_sizes(problem):
     return generics.part_sizes(problem.base) + len(problem.contexts.after)
 
 
+@implements(generics.oracle_work, SecondOrderProblem)
+def second_order_work(problem):
+    n_labels, n_contexts = len(problem.contexts.number), len(problem.contexts.label)
+    n_parts = second_order_part_sizes(problem).sum()
+    return problem.base.starts[-1] * (n_labels + n_contexts) * n_labels / max(n_parts, 1)
+
+
 @implements(generics.squared_diameters, SecondOrderProblem)
 def second_order_squared_diameters(problem):
     n_trigrams = sp.csr_array(np.maximum(np.diff(problem.base.starts)[:, np.newaxis] - 2, 0))
