@@ -1,5 +1,6 @@
 """The choice of "auto" for smooth losses: the same optimum as L-BFGS alone, true certificates, and what it notes."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,12 +23,14 @@ def begins_with_single_steps(monkeypatch):
     monkeypatch.setattr(smooth_auto, "ENOUGH_PARTS", 0)
 
 
-@pytest.mark.parametrize("C", [0.05, 20.0])
+@pytest.mark.parametrize(("C", "l1_ratio"), [(0.05, 0.0), (20.0, 0.0), (0.3, 0.2), (20.0, 0.5)])
 @pytest.mark.parametrize("loss", ["log", Loss("entropy", level=0.5)], ids=str)
-def test_the_optimum_of_lbfgs(C, loss, begins_with_single_steps, interpreted_loops):
+def test_the_optimum_of_lbfgs(C, l1_ratio, loss, begins_with_single_steps, interpreted_loops):
     problem = toy_chains(n=6, n_labels=3)
-    optimum = LBFGS().solve(problem, C, WEIGHT, loss=loss, tol=1e-9).certificate.primal
-    result = Auto().solve(problem, C, WEIGHT, loss=loss, tol=1e-6, random_state=0)
+    best = LBFGS().solve(problem, C, WEIGHT, loss=loss, l1_ratio=l1_ratio, tol=1e-9)
+    optimum = best.certificate.primal
+    result = Auto().solve(problem, C, WEIGHT, loss=loss, l1_ratio=l1_ratio, tol=1e-6, random_state=0)
+    assert np.array_equal(result.w == 0, best.w == 0)
     assert result.status.name == "OPTIMAL"
     assert result.trace.notes[0].startswith("Began")
     assert result.certificate.primal == pytest.approx(optimum, rel=1e-6)
@@ -83,17 +86,19 @@ def test_no_certificates_while_the_gap_falls_fast(begins_with_single_steps):
     assert np.diff(result.trace.passes).max() > ExponentiatedGradient().gap_every
 
 
-def test_it_starts_from_weights_and_on_two_threads(begins_with_single_steps):
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.1])
+def test_it_starts_from_weights_and_on_two_threads(l1_ratio, begins_with_single_steps):
     problem = toy_chains(n=20, n_labels=9)
-    first = Auto().solve(problem, 0.1, loss="log", tol=1e-6, random_state=0)
-    again = Auto().solve(problem, 0.1, loss="log", tol=1e-6, random_state=0, start=first.w, n_jobs=2)
+    solve = partial(Auto().solve, problem, 0.1, loss="log", l1_ratio=l1_ratio, tol=1e-6, random_state=0)
+    first = solve()
+    again = solve(start=first.w, n_jobs=2)
     assert again.trace.primal[0] == pytest.approx(first.certificate.primal, rel=1e-9)
     assert again.status.name == "OPTIMAL"
 
 
 def test_small_problems_and_others_are_left_to_lbfgs(begins_with_single_steps, monkeypatch):
     problem = toy_chains(n=6)
-    assert not Auto().solve(problem, 1.0, loss="log", l1_ratio=0.5).trace.notes
+    assert not Auto().solve(problem, 1.0, loss="log", l1_ratio=1.0).trace.notes
     assert not Auto().solve(problem, 1.0, loss="smooth_hinge").trace.notes
     monkeypatch.setattr(smooth_auto, "ENOUGH_PARTS", 10**6)
     assert not Auto().solve(problem, 1.0, loss="log").trace.notes

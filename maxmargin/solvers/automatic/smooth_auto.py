@@ -90,7 +90,7 @@ class SmoothAuto(LBFGS):
 def suits_single_steps(objective: Objective) -> bool:
     """Whether exponentiated gradient is to begin: where it can, and where there is enough to do."""
     has_steps = objective.is_convex and bool(objective.loss.entropy_level) and objective.can_prepare
-    is_plain = objective.regularization > 0 and not objective.l1 and not objective.bounds.which.size
+    is_plain = objective.regularization > 0 and not objective.bounds.which.size
     n_parts = objective.runner.part_sizes.sum()
     return has_steps and is_plain and is_enough(n_parts, ENOUGH_PARTS) and n_parts <= MOST_PARTS
 

@@ -24,10 +24,10 @@ from maxmargin.persist.registry import register_state
 from maxmargin.solvers.batch.curvature import Curvature
 from maxmargin.solvers.frame.run import Run, State
 from maxmargin.solvers.frame.solve import Solver
-from maxmargin.solvers.objective.bounds import Bounds, project
+from maxmargin.solvers.objective.bounds import Bounds, project, shrink
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.loss_pass import Evaluation
-from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound, new_bound, shrink
+from maxmargin.solvers.objective.lower_bound import ElasticBound, LowerBound, new_bound
 from maxmargin.trace import Certificate, Status
 
 DECREASE = 1e-4  # the share of the decrease that the slope promises at which a step is long enough
@@ -160,7 +160,7 @@ class _Point:
         self.w = w.astype(run.w.dtype).astype(w.dtype) if objective.runner.dtype != run.w.dtype else w  # as returned
         self.evaluation: Evaluation = run.evaluate(self.w)
         run.n_steps += objective.n
-        self.value = self.evaluation.value + objective.l1 * float(np.abs(self.w).sum())
+        self.value = self.evaluation.value
         self.gradient = objective.regularization * self.w
         self.gradient += self.evaluation.gradient
 

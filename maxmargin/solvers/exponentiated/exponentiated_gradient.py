@@ -9,6 +9,9 @@ c <- (1 - eta level) c + eta. So nothing is kept per example, and alpha is where
 attained at the weights W/c. Steps that lower the dual are taken back. If w(alpha) changes by v and the mean cost by k,
 the slope is a = k - lambda <w, v> - level (c k - lambda <W, v>), and of small steps eta = a / (level a + lambda ||v||^2
 / eta) is the best.
+
+An L1 term l1 ||w||_1 is the largest <b, w> with |b| <= l1, and b one more block of the dual: the best b moves every
+number of w(alpha) by l1/lambda towards zero. Single steps raise the dual of a fixed b, which follows after each pass.
 """
 
 from __future__ import annotations
@@ -234,17 +237,31 @@ class SingleSteps:
         return float(sum_tree.leaves(self.point.tree, self.objective.n).sum())
 
     def make_pass(self, solver: ExponentiatedGradient) -> None:
-        """As many steps as there are examples."""
-        run, objective, n = self.run, self.objective, self.objective.n
+        """As many steps as there are examples and, with an L1 term, one on what it holds of the weights."""
         sampling = "permutation" if self.is_first else solver.sampling
         self.is_first = False
         if self.rounds is not None:
-            self._make_rounds(self.rounds, self.rounds.draw_orders(run.rng, sampling, solver.uniform_share))
-            return
+            self._make_rounds(self.rounds, self.rounds.draw_orders(self.run.rng, sampling, solver.uniform_share))
+        else:
+            self._make_steps(sampling, solver.uniform_share)
+        if self.objective.l1:
+            self._hold(self.point.w + self.held)
+
+    def _hold(self, v: np.ndarray) -> np.ndarray:
+        """Go on from the weights of v, and return them; what the L1 term holds of v stays until the next call."""
+        w = self.objective.weights_of(v)
+        self.point.w[:] = w
+        if self.objective.l1:
+            self.held = v - w
+        return w
+
+    def _make_steps(self, sampling: str, uniform_share: float) -> None:
+        """A step on each of the examples, one after the other."""
+        run, objective, n = self.run, self.objective, self.objective.n
         order, draws = run.rng.permutation(n), run.rng.random(n)
         if sampling == "gap":
             order = run.rng.integers(n, size=n)
-            order[run.rng.random(n) >= solver.uniform_share] = -1
+            order[run.rng.random(n) >= uniform_share] = -1
         problem, scratch = objective.problem, objective.runner.scratches[0]
         for lo, hi in run.slices(n):
             lines = objective.runner.lines
@@ -289,9 +306,9 @@ class SingleSteps:
         objective.layout.complete(v)
         objective.from_origin(v)
         self.run.count(calls=objective.n)
-        self.point.w[:] = v
+        w = self._hold(v)
         gain = float(costs.sum()) * objective.loss.margin + self.level * float(objective.weight @ entropies)
-        return v, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.potentials.values)
+        return w, objective.dual_value(gain / objective.n, v), size_of_potentials(self.point.potentials.values)
 
 
 def size_of_potentials(theta: np.ndarray) -> float:

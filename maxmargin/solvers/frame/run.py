@@ -273,7 +273,7 @@ class Run:
     def place(self, v: np.ndarray) -> None:
         """Go on from the weights of v, which they are before their projection to the bounds."""
         bounds = self.objective.bounds
-        self.w[:] = self.objective.in_dtype(project(v, bounds) if bounds.which.size else v)
+        self.w[:] = self.objective.in_dtype(self.objective.weights_of(v))
         bounds.free[:] = v[bounds.which]
 
     def evaluate(self, w: np.ndarray, objective: Objective | None = None, **asked: Any) -> Evaluation:
@@ -301,7 +301,7 @@ class Run:
     def is_rough(self) -> bool:
         """Whether objectives may have other sums than those in float64."""
         objective = self.objective
-        is_known = objective.l1 or self.is_estimated or not objective.loss.oracle or not objective.is_convex
+        is_known = self.is_estimated or not objective.loss.oracle or not objective.is_convex
         return objective.runner.dtype == np.float32 and not is_known
 
     def is_rounding(self, certificate: Certificate) -> bool:

@@ -77,6 +77,19 @@ def project(v: np.ndarray, bounds: Bounds) -> np.ndarray:
     return w
 
 
+def shrink(values: np.ndarray, by: float) -> np.ndarray:
+    """Every number moved towards zero, at most to zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from maxmargin.solvers.objective.bounds import shrink
+    >>> shrink(np.array([-3.0, 0.5, 2.0]), 1.0)
+    array([-2.,  0.,  1.])
+    """
+    return values - np.clip(values, -by, by)
+
+
 def dual_term(v: np.ndarray, bounds: Bounds) -> float:
     """<beta_u, upper> - <beta_l, lower> at v."""
     constrained = v[bounds.which]

@@ -41,12 +41,11 @@ from maxmargin.losses.base_loss import OfBound
 from maxmargin.problem import prepare
 from maxmargin.runtime.dispatch import supports
 from maxmargin.solvers.objective.active_sets import ActiveSets, DualPoint, as_point, fill_means, no_blocks, no_sets
-from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project
+from maxmargin.solvers.objective.bounds import dual_term, make_bounds, project, shrink
 from maxmargin.solvers.objective.linear_term import add_pull, as_linear, read_terms
 from maxmargin.solvers.objective.loss_pass import (
     COST,
     ENTROPY,
-    FINE,
     HARD_LOSS,
     LOSS,
     N_COLUMNS,
@@ -55,9 +54,9 @@ from maxmargin.solvers.objective.loss_pass import (
     Examples,
     Found,
     LossSums,
-    Rounding,
     assemble,
     loss_pass,
+    rounding_of,
     sum_up,
 )
 from maxmargin.solvers.objective.objective_options import PassOptions
@@ -231,13 +230,20 @@ class Objective:
         return rounded
 
     def primal(self, w: np.ndarray, loss: float) -> float:
-        """F(w), given its loss term."""
+        """F(w) with the L1 term, given that of the loss."""
         pull = 0.0 if self.linear is None else self.layout.inner(self.linear, w)
+        pull -= self.l1 * float(np.abs(w).sum()) if self.l1 else 0.0
         return 0.5 * self.regularization * self.layout.squared_length(w) + float(loss) - pull + self.constant
+
+    def weights_of(self, v: np.ndarray) -> np.ndarray:
+        """w(mu), given it before the L1 term moves it towards zero, or before its projection to the bounds."""
+        if self.l1:
+            return shrink(v, self.l1 / self.regularization if self.regularization else np.inf)
+        return project(v, self.bounds) if self.bounds.which.size else v
 
     def dual_value(self, gain: float, v: np.ndarray) -> float:
         """D(mu), given w(mu) before its projection and the mean of <cost, mu> + entropy(mu)."""
-        square = self.layout.squared_length(project(v, self.bounds) if self.bounds.which.size else v)
+        square = self.layout.squared_length(self.weights_of(v))
         return gain + self.constant - self.regularization * (0.5 * square + dual_term(v, self.bounds))
 
     def evaluate(self, w: np.ndarray, **asked: Unpack[PassOptions]) -> Evaluation:
@@ -276,7 +282,7 @@ class Objective:
     ) -> LossSums:
         """What the examples tell `evaluate`, whose arguments these are, at weights in the dtype of the problem."""
         values = np.zeros((self.n, N_COLUMNS))
-        rounding = self._rounding_of(self.loss.entropy_level if loss is None else 0.0)
+        rounding = rounding_of(self.runner.dtype, self.loss.entropy_level if loss is None else 0.0)
         found = Found(values, means or no_blocks(self.runner.dtype), outputs or no_blocks(np.int32))
         gradient = self.runner.accumulate(
             loss_pass,
@@ -337,11 +343,6 @@ class Objective:
     @property
     def _examples(self) -> Examples:
         return Examples(self.runner.part_sizes, self.weight)
-
-    def _rounding_of(self, level: float | None) -> Rounding:
-        """That of a loss smoothed by an entropy of this level, or None where outputs are mixed in another way."""
-        eps = float(np.finfo(self.runner.dtype).eps)
-        return Rounding(eps, level or 0.0 if eps > FINE else 0.0, level is None)
 
     def _rivals(self, point: DualPoint | Blocks | None, sets: ActiveSets | None) -> DualPoint:
         """What losses are compared with: the mean parts of a point, and stored outputs, its own if it has no others."""

@@ -38,6 +38,12 @@ class Rounding(NamedTuple):
     is_mixed: bool  # whether mean parts are rounded: costs then make up for it, so that dual points are exact
 
 
+def rounding_of(dtype: np.dtype, level: float | None) -> Rounding:
+    """That of a loss smoothed by an entropy of this level, or None where outputs are mixed in another way."""
+    eps = float(np.finfo(dtype).eps)
+    return Rounding(eps, level or 0.0 if eps > FINE else 0.0, level is None)
+
+
 class Found(NamedTuple):
     """What a pass over all examples fills in; blocks have no values where they are not asked for."""
 

@@ -22,6 +22,7 @@ from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, add_output, augment, n_examples, true_output
 from maxmargin.runtime.dispatch import helper
 from maxmargin.solvers.frame.run import Run, State
+from maxmargin.solvers.objective.bounds import shrink
 from maxmargin.solvers.objective.bundle import Bundle
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.trace import Certificate
@@ -161,16 +162,3 @@ class ElasticBound:
 def new_bound(objective: Objective) -> LowerBound | ElasticBound:
     """A bound that keeps one dual point besides the true outputs."""
     return ElasticBound(objective) if objective.l1 else LowerBound(objective, limit=1)
-
-
-def shrink(values: np.ndarray, by: float) -> np.ndarray:
-    """Every number moved towards zero, at most to zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from maxmargin.solvers.objective.lower_bound import shrink
-    >>> shrink(np.array([-3.0, 0.5, 2.0]), 1.0)
-    array([-2.,  0.,  1.])
-    """
-    return values - np.clip(values, -by, by)
