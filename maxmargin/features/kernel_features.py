@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.vectors import add_scaled, copy_into
 from maxmargin.arrays.views import matrix, multiply
 from maxmargin.features import linear_map
 from maxmargin.features.kernels import LINEAR, Kernel, Shape, apply_kernel, squared_lengths
@@ -26,7 +27,7 @@ from maxmargin.features.linear_map import Gram
 from maxmargin.features.parts import squared_norm_parts, squared_spreads
 from maxmargin.runtime.dispatch import helper, implements
 
-CHUNK = 256  # rows of a Gram matrix that are multiplied at once
+PIECE = 256  # rows of a Gram matrix that are multiplied at once
 
 
 class KernelFeatures(NamedTuple):
@@ -71,7 +72,7 @@ def kernel_features(
         n_labels=n_labels,
         follows=False,
     )
-    for part in _chunks(np.arange(n_kept)):
+    for part in _pieces(np.arange(n_kept)):
         _keep(features, part, _rows_of_gram(features, part))
     return features
 
@@ -155,9 +156,9 @@ def add_kernel_row(features, t, scale, dense):
     if features.slot[t] < 0:
         multiply(features.rows[t : t + 1], features.columns, features.room)
         finish_row(features, t, features.room[0])
-        add_multiple(scores, step, features.room[0])
+        add_scaled(scores, features.room[0], step)
     else:
-        add_multiple(scores, step, features.kept[features.slot[t]])
+        add_scaled(scores, features.kept[features.slot[t]], step)
 
 
 @helper
@@ -166,13 +167,11 @@ def finish_row(features, t, row):
     apply_kernel(row, features.squares[t], features.squares, features.shape)
     for e in range(features.extra.shape[1]):
         if features.extra[t, e] != 0:
-            for u in range(row.size):
-                row[u] += features.extra[t, e] * features.extra[u, e]
+            add_scaled(row, features.extra[:, e], features.extra[t, e])
     if features.n_free[0] > 0:
         features.n_free[0] -= 1
         place = features.free[features.n_free[0]]
-        for u in range(row.size):
-            features.kept[place, u] = row[u]
+        copy_into(features.kept[place], row)
         features.slot[t] = place
 
 
@@ -181,14 +180,7 @@ def add_to_scores(weights, delta, step, row):
     """The scores of each label += step * delta[label] * row."""
     for label in range(delta.size):
         if delta[label] != 0:
-            add_multiple(weights[2 * label + 1], step * delta[label], row)
-
-
-@helper
-def add_multiple(scores, scale, row):
-    """Scores += scale * row."""
-    for u in range(row.size):
-        scores[u] += scale * row[u]
+            add_scaled(weights[2 * label + 1], row, step * delta[label])
 
 
 @implements(linear_map.squared_norm_rows, KernelFeatures)
@@ -233,12 +225,12 @@ def complete(features: KernelFeatures, w: np.ndarray) -> None:
         _release(features, np.flatnonzero(~is_used & (features.slot >= 0)))
     stored = np.flatnonzero(is_used & (features.slot >= 0))
     stored = stored[np.argsort(features.slot[stored])]
-    for part in _chunks(stored):
+    for part in _pieces(stored):
         places = features.slot[part]
         is_range = places[-1] - places[0] == len(part) - 1
         rows = features.kept[places[0] : places[-1] + 1] if is_range else features.kept[places]
         scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
-    for part in _chunks(missing):
+    for part in _pieces(missing):
         rows = _rows_of_gram(features, part)
         scores += coefficients[:, part] @ rows.astype(np.float64, copy=False)
         _keep(features, part, rows)
@@ -264,8 +256,8 @@ def _squared_spread(gram: np.ndarray) -> float:
     return float((squares[:, np.newaxis] + squares - 2 * gram).max())
 
 
-def _chunks(indices: np.ndarray) -> list[np.ndarray]:
-    return np.split(indices, np.arange(CHUNK, len(indices), CHUNK)) if len(indices) else []
+def _pieces(indices: np.ndarray) -> list[np.ndarray]:
+    return np.split(indices, np.arange(PIECE, len(indices), PIECE)) if len(indices) else []
 
 
 def _release(features: KernelFeatures, unused: np.ndarray) -> None:

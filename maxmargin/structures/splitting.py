@@ -16,7 +16,7 @@ from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE, max_oracle, score_output
 from maxmargin.runtime.dispatch import generic, helper
 
-FORBIDDEN = 100 * IMPOSSIBLE  # what rules forbid, which no possible parts make up for
+RULED_OUT = 100 * IMPOSSIBLE  # of what rules rule out, which no possible parts make up for
 
 
 class Splits(NamedTuple):
@@ -42,7 +42,7 @@ def new_splits(n_parts: int, n_best: int) -> Splits:
 
 @generic
 def obey_rule(problem, i, place, choice, is_forced, theta):
-    """Forbid what a rule rules out: all that is at odds with a choice, or the choice."""
+    """Rule out all that is at odds with a choice, or the choice."""
 
 
 @generic
@@ -60,7 +60,7 @@ def split_best(problem, i, theta, outputs, values, level, work):
     ruled = splits.theta[: theta.size]
     for k in range(values.size):
         parent = 0 if k == 0 else first_best(splits.runner_up_score[:k])
-        if k > 0 and splits.runner_up_score[parent] == FORBIDDEN:
+        if k > 0 and splits.runner_up_score[parent] == RULED_OUT:
             return k
         for is_forced in (1, 0):
             if is_forced == 0 and k == 0:
@@ -86,5 +86,5 @@ def split_best(problem, i, theta, outputs, values, level, work):
             place, choice, score = find_runner_up(problem, i, ruled, outputs[part], values[part], is_forced == 1, work)
             splits.runner_up[part, 0] = place
             splits.runner_up[part, 1] = choice
-            splits.runner_up_score[part] = score if score > IMPOSSIBLE / 2 else FORBIDDEN
+            splits.runner_up_score[part] = score if score > IMPOSSIBLE / 2 else RULED_OUT
     return values.size

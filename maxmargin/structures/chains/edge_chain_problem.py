@@ -40,7 +40,7 @@ class EdgeChainProblem(NamedTuple):
     supervision: LabelSupervision
     transition_cost: np.ndarray  # (n, L^2) costs of transitions of each example; (0, L^2) where there are none
     excluded: Blocks  # flags of labels that positions cannot have
-    penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for forbidden transitions
+    penalty: np.ndarray  # (L, L) zero, or IMPOSSIBLE for transitions that are ruled out
     end_penalty: np.ndarray  # (2, L) the same for the first and for the last label
     n_features: int
     n_edge_features: int

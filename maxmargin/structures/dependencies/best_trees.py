@@ -14,14 +14,14 @@ from maxmargin.structures.dependencies.dependency_parts import (
     score_arcs,
     split_arc,
 )
-from maxmargin.structures.splitting import FORBIDDEN, find_runner_up, obey_rule, split_best
+from maxmargin.structures.splitting import RULED_OUT, find_runner_up, obey_rule, split_best
 
 implements(generics.topk_oracle, *BOTH)(split_best)
 
 
 @implements(obey_rule, *BOTH)
 def obey_arc(problem, i, place, choice, is_forced, theta):
-    """Forbid other arcs to a word, and other labels; or an arc with a label."""
+    """Rule out other arcs to a word, and other labels; or an arc with a label."""
     size = count_words(problem, i) + 1
     width = 1 + problem.n_labels
     head, label = split_arc(problem, choice)
@@ -29,12 +29,12 @@ def obey_arc(problem, i, place, choice, is_forced, theta):
     if is_forced:
         for h in range(size):
             if h != head:
-                theta[((place - 1) * size + h) * width] = FORBIDDEN
+                theta[((place - 1) * size + h) * width] = RULED_OUT
         for other in range(problem.n_labels):
             if other != label:
-                theta[first + 1 + other] = FORBIDDEN
+                theta[first + 1 + other] = RULED_OUT
     else:
-        theta[first + (0 if width == 1 else 1 + label)] = FORBIDDEN
+        theta[first + (0 if width == 1 else 1 + label)] = RULED_OUT
 
 
 @implements(find_runner_up, *BOTH)

@@ -87,7 +87,7 @@ class CustomProblem:
         self._seen = [SeenOutputs() for _ in self.X]
         self._tables: dict[int, sp.csr_array] = {}  # the parts of all outputs, where these can be enumerated
         self.n_features = n_features
-        self._gold = np.full((len(self.X), 1), -1, np.int32)
+        self._truth = np.full((len(self.X), 1), -1, np.int32)
         self.is_weak = np.zeros(len(self.X), bool)  # of which examples less than an output is known
         self._left: list[Any] = [None] * len(self.X)  # where outputs are ruled out: what is known, or all that agree
         if self.Y is not None:
@@ -97,7 +97,7 @@ class CustomProblem:
             self.n_features = count_features(model.features(self.X[0], truths[0]))
             for i, y in enumerate(truths):
                 self._check_truth(i, y)
-                self._gold[i] = self.number(i, y)
+                self._truth[i] = self.number(i, y)
                 self.is_weak[i] = y is not self.Y[i]
 
     def _check_methods(self) -> None:
@@ -235,7 +235,7 @@ class CustomProblem:
     # --- sizes ------------------------------------------------------------------------------------------------------
 
     def true_outputs(self) -> np.ndarray:
-        return self._gold
+        return self._truth
 
     def new_weights(self) -> np.ndarray:
         return np.zeros(self.n_features)

@@ -1,6 +1,6 @@
 """Assignments of rows to columns, where a row may stay unmatched: the best one, best ones through each pair.
 
-Costs are minimised: cost[v, z] for matching row v with column z, unmatched[v] for leaving row v alone; FORBIDDEN rules
+Costs are minimised: cost[v, z] for matching row v with column z, unmatched[v] for leaving row v alone; TOO_MUCH rules
 a choice out. Prices of rows u and columns p certify the best assignment: u[v] + p[z] <= cost[v, z] and u[v] <=
 unmatched[v], with equality for what is chosen, and p <= 0, with equality for columns that nobody takes.
 """
@@ -15,7 +15,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import helper
 
-FORBIDDEN = 1e30  # above every sum of costs that can occur
+TOO_MUCH = 1e30  # above every sum of costs that can occur
 NOBODY = -1
 
 
@@ -74,10 +74,10 @@ def match_row(cost, first, match, work):
     n_columns = cost.shape[1]
     distance, previous, price = work.distance, work.previous, work.price
     for z in range(n_columns):
-        distance[z] = FORBIDDEN
+        distance[z] = TOO_MUCH
     row = first
     length = 0.0  # of the path to `row`
-    shortest_exit = FORBIDDEN
+    shortest_exit = TOO_MUCH
     exit_row = NOBODY
     n_settled = 0
     while True:
@@ -85,14 +85,14 @@ def match_row(cost, first, match, work):
         if ahead + work.unmatched[row] < shortest_exit:
             shortest_exit = ahead + work.unmatched[row]
             exit_row = row
-        nearest = FORBIDDEN
+        nearest = TOO_MUCH
         for z in range(n_columns):
             reached = ahead + cost[row, z] - price[z]
             previous[z] = row if reached < distance[z] else previous[z]
             distance[z] = min(reached, distance[z])
             nearest = min(nearest, distance[z])
         length = min(nearest, shortest_exit)
-        if length >= FORBIDDEN / 2:
+        if length >= TOO_MUCH / 2:
             return False
         column = NOBODY
         if length == shortest_exit:
@@ -106,8 +106,8 @@ def match_row(cost, first, match, work):
         work.settled[n_settled] = column
         work.settled_price[n_settled] = price[column] + length
         n_settled += 1
-        distance[column] = FORBIDDEN
-        price[column] = -2 * FORBIDDEN  # out of reach
+        distance[column] = TOO_MUCH
+        price[column] = -2 * TOO_MUCH  # out of reach
 
     work.row_price[first] += length
     for k in range(n_settled):
@@ -145,7 +145,7 @@ def fill_detours(cost, match, work):
         z = match[a]
         detour[n_rows, a] = 0 if z == NOBODY else -work.price[z]
         for b in range(n_rows):
-            detour[b, a] = FORBIDDEN if z == NOBODY else cost[b, z] - work.row_price[b] - work.price[z]
+            detour[b, a] = TOO_MUCH if z == NOBODY else cost[b, z] - work.row_price[b] - work.price[z]
         detour[a, a] = 0
     detour[n_rows, n_rows] = 0
     for k in range(n_rows + 1):

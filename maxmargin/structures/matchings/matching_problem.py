@@ -20,8 +20,8 @@ from maxmargin.features import score_parts, spread_parts, squared_norm_parts
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures.matchings.assignment import (
-    FORBIDDEN,
     NOBODY,
+    TOO_MUCH,
     AssignmentWork,
     assignment_work,
     best_assignment,
@@ -29,8 +29,7 @@ from maxmargin.structures.matchings.assignment import (
     fill_detours,
     own_columns,
 )
-from maxmargin.structures.splitting import FORBIDDEN as RULED_OUT
-from maxmargin.structures.splitting import Splits, find_runner_up, new_splits, obey_rule, split_best
+from maxmargin.structures.splitting import RULED_OUT, Splits, find_runner_up, new_splits, obey_rule, split_best
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 
@@ -158,14 +157,14 @@ def score_matching(problem, i, theta, y):
 
 @helper
 def fill_costs(cost, unmatched, theta):
-    """Cost = -theta, which the assignment solver minimises; impossible parts are forbidden."""
+    """Cost = -theta, which the assignment solver minimises; those of impossible parts are too much."""
     n_left, n_right = cost.shape
     for v in range(n_left):
         for z in range(n_right):
             score = theta[v * n_right + z]
-            cost[v, z] = -score if score > IMPOSSIBLE / 2 else FORBIDDEN
+            cost[v, z] = -score if score > IMPOSSIBLE / 2 else TOO_MUCH
         score = theta[n_left * n_right + v]
-        unmatched[v] = -score if score > IMPOSSIBLE / 2 else FORBIDDEN
+        unmatched[v] = -score if score > IMPOSSIBLE / 2 else TOO_MUCH
 
 
 @implements(generics.max_oracle, MatchingProblem)
@@ -194,7 +193,7 @@ implements(generics.topk_oracle, MatchingProblem)(split_best)
 
 @implements(obey_rule, MatchingProblem)
 def obey_link(problem, i, place, choice, is_forced, theta):
-    """Forbid the other choices of a left node, or that one."""
+    """Rule out the other choices of a left node, or that one."""
     n_left, n_right = shape_of(problem, i)
     for z in range(NOBODY, n_right):
         if (z == choice) != is_forced:
@@ -211,7 +210,7 @@ def find_second_matching(problem, i, theta, y, score, is_new, work):
         best_assignment(cost, work.match, state)
         own_columns(y, state.owner[:n_right])  # whose prices are the same: it may tie with the match
     fill_detours(cost, y, state)
-    least = FORBIDDEN / 2
+    least = TOO_MUCH / 2
     place = 0
     choice = 0
     for v in range(n_left):

@@ -19,6 +19,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import as_matrix, norm_buffer, score_rows, spread_rows, squared_norm_rows, weight_shape
@@ -149,8 +150,7 @@ def span_scores(problem, w, i, theta):
     lo = problem.span_starts[i]
     hi = problem.span_starts[i + 1]
     score_rows(problem.features, weight_table(problem, w), lo, hi, matrix(theta, 0, hi - lo, problem.n_labels))
-    for p in range((hi - lo) * problem.n_labels, theta.size):
-        theta[p] = 0
+    clear(theta[(hi - lo) * problem.n_labels :])
     rule_out(problem.excluded, i, theta)
 
 

@@ -22,7 +22,7 @@ from maxmargin.structures.spans.chart import (
     scale_scores,
 )
 from maxmargin.structures.spans.span_parts import SpanProblem, SpanSupervision, no_signs
-from maxmargin.structures.splitting import FORBIDDEN, find_runner_up, obey_rule, split_best
+from maxmargin.structures.splitting import RULED_OUT, find_runner_up, obey_rule, split_best
 
 __all__ = ["SpanProblem", "SpanSupervision", "no_signs"]
 
@@ -94,16 +94,16 @@ def find_second_tree(problem, i, theta, y, score, is_new, work):
     through = work.through[: theta.size]
     generics.max_marginals(problem, i, theta, through, work)
     for k in range(y.size):
-        through[y[k]] = FORBIDDEN
+        through[y[k]] = RULED_OUT
     part = first_best(through)
     return 0, part, through[part]
 
 
 @implements(obey_rule, SpanProblem)
 def obey_span(problem, i, place, choice, is_forced, theta):
-    """Forbid all spans that cross one, and what else it could be; or a part."""
+    """Rule out all spans that cross one, and what else it could be; or a part."""
     if not is_forced:
-        theta[choice] = FORBIDDEN
+        theta[choice] = RULED_OUT
         return
     n_words = span_parts.count_words(problem, i)
     first_bare = span_parts.bare_part(problem, n_words, 0)
@@ -118,9 +118,9 @@ def obey_span(problem, i, place, choice, is_forced, theta):
                 other = span_parts.span_number(n_words, lo, hi)
                 for p in range(other * problem.n_labels, (other + 1) * problem.n_labels):
                     if p != choice:
-                        theta[p] = FORBIDDEN
+                        theta[p] = RULED_OUT
                 if first_bare + other != choice:
-                    theta[first_bare + other] = FORBIDDEN
+                    theta[first_bare + other] = RULED_OUT
 
 
 @helper
