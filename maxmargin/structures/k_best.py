@@ -105,7 +105,7 @@ def make_room(values, rows, first, value):
     k = values.size - 1
     while k > first and values[k - 1] < value:
         values[k] = values[k - 1]
-        for field in range(3):
+        for field in range(rows.shape[1]):
             rows[k, field] = rows[k - 1, field]
         k -= 1
     values[k] = value

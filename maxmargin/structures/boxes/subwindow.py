@@ -29,6 +29,7 @@ import numpy as np
 from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
+from maxmargin.structures.k_best import make_room
 
 # The entries of a node: the first and last top, the first and last bottom.
 TOP, BOTTOM = 0, 2
@@ -204,13 +205,7 @@ def search_rows(image, top, bottom, boxes, scores):
 @helper
 def insert(boxes, scores, score, top, left, bottom, right):
     """Insert a box into the list sorted by falling score, in place of the last."""
-    k = scores.size - 1
-    while k > 0 and scores[k - 1] < score:
-        scores[k] = scores[k - 1]
-        for side in range(4):
-            boxes[k, side] = boxes[k - 1, side]
-        k -= 1
-    scores[k] = score
+    k = make_room(scores, boxes, 0, score)
     boxes[k, 0] = top
     boxes[k, 1] = left
     boxes[k, 2] = bottom

@@ -13,12 +13,13 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.vectors import copy_into, first_best
 from maxmargin.execution.threads import aligned
 from maxmargin.features import layout_of_rows, score_parts, spread_parts, squared_norm_parts, squared_spreads
 from maxmargin.losses.smoothing import has_weight
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import implements
+from maxmargin.structures.k_best import make_room
 from maxmargin.supervision.exclusions import exclude_parts, rule_out
 
 
@@ -128,13 +129,7 @@ def best_k_choices(problem, i, theta, outputs, values, level, work):
         if theta[k] <= IMPOSSIBLE / 2 or (count == values.size and theta[k] <= values[count - 1]):
             continue
         count = min(count + 1, values.size)
-        place = count - 1
-        while place > 0 and values[place - 1] < theta[k]:  # among equals, the first candidate comes first
-            values[place] = values[place - 1]
-            outputs[place, 0] = outputs[place - 1, 0]
-            place -= 1
-        values[place] = theta[k]
-        outputs[place, 0] = k
+        outputs[make_room(values[:count], outputs, 0, theta[k]), 0] = k  # among equals, the first one comes first
     while not has_weight(values, count - 1, level):
         count -= 1
     return count
@@ -154,5 +149,4 @@ def softmax_of_choices(problem, i, theta, mu, work):
 
 @implements(generics.max_marginals, CandidateProblem)
 def scores_of_choices(problem, i, theta, out, work):
-    for k in range(theta.size):
-        out[k] = theta[k]
+    copy_into(out, theta)

@@ -13,7 +13,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.vectors import first_best, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.features import layout_of_rows, row_stretches, score_rows, spread_rows, weight_shape
 from maxmargin.runtime.dispatch import helper, implements, supports
@@ -94,10 +94,7 @@ def spread_classes(problem, w, i, delta, scale):
 
 @implements(generics.squared_norm, MulticlassProblem)
 def class_squared_norm(problem, i, delta, work):
-    total = 0.0
-    for k in range(delta.size):
-        total += delta[k] * delta[k]
-    return problem.squared_norms[i] * total
+    return problem.squared_norms[i] * inner(delta, delta)
 
 
 @implements(generics.augment, MulticlassProblem)

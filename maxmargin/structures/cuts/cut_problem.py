@@ -17,6 +17,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows, squared_norm_rows
@@ -90,8 +91,7 @@ def graph_workspace(problem, n_best):
 @implements(generics.scores, GraphCutProblem)
 def graph_scores(problem, w, i, theta):
     n_nodes, n_edges = sizes(problem, i)
-    for p in range(n_nodes):
-        theta[p] = 0
+    clear(theta[:n_nodes])
     of_nodes = matrix(w, 0, problem.n_features, 1)
     of_edges = matrix(w, problem.n_features, problem.n_edge_features, 1)
     ones = matrix(theta, n_nodes, n_nodes, 1)

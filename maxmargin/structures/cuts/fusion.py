@@ -15,7 +15,6 @@ everywhere as the other labelling it is an expansion move (Boykov, Veksler, Zabi
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import helper
 from maxmargin.structures.cuts.max_flow import SOURCE, Flow, new_flow, plant_trees, saturate
-from maxmargin.structures.cuts.minimum_cuts import CAPACITY_BITS
+from maxmargin.structures.cuts.minimum_cuts import scale_of
 
 MOST_ROUNDS = 5  # of expansions of all states
 
@@ -117,7 +116,7 @@ def set_capacities(problem, i, theta, y, work):
         total += abs(s_10 - s_00) + abs(s_11 - s_10) + 2 * abs(capacity)
         neglected += max(-capacity, 0.0)
         work.capacity[e - edges.starts[i]] = max(capacity, 0.0)
-    return math.ldexp(1.0, min(CAPACITY_BITS - math.frexp(total)[1], 1000)), neglected
+    return scale_of(total), neglected
 
 
 @helper

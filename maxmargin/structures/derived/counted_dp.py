@@ -27,11 +27,12 @@ class CountTables(NamedTuple):
     message: np.ndarray  # (K, L) the best scores of a subtree and the edge above, by cost and label of the parent
     total: np.ndarray  # (K,) the best scores of the trees so far, by cost
     most: np.ndarray  # (T,) the highest cost of each subtree
+    nothing: np.ndarray  # (L, 1) zeros, in place of the potentials of an edge above a root
 
 
 @helper
 def count_scores(nodes, pairs, forest, count, tables):
-    """Fill the tables, from the leaves up; return the highest cost. Roots have the column of label 0 for a parent's."""
+    """Fill the tables, from the leaves up; return the highest cost. Roots have a parent of a single label."""
     length, n_labels = nodes.shape
     for c in range(length):
         tables.most[c] = 0
@@ -46,39 +47,28 @@ def count_scores(nodes, pairs, forest, count, tables):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
-            send_root(tables, c, n_labels)
+            send(tables.nothing, tables, c)
             most = merge(tables.total.reshape(-1, 1), most, tables, c, 1)
         else:
-            send(matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), tables, c, n_labels)
+            send(matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels), tables, c)
             tables.most[p] = merge(tables.best[p], tables.most[p], tables, c, n_labels)
     return most
 
 
 @helper
-def send(table, tables, c, n_labels):
-    """Fill the message of node c to its parent."""
+def send(table, tables, c):
+    """Fill the message of node c to its parent, given the potentials of the edge."""
+    n_labels, n_columns = table.shape
     for k in range(tables.most[c] + 1):
-        for a in range(n_labels):
+        for a in range(n_columns):
             tables.message[k, a] = tables.best[c, k, 0] + table[0, a]
             tables.label[c, k, a] = 0
         for b in range(1, n_labels):
-            for a in range(n_labels):
+            for a in range(n_columns):
                 score = tables.best[c, k, b] + table[b, a]
                 if score > tables.message[k, a]:
                     tables.message[k, a] = score
                     tables.label[c, k, a] = b
-
-
-@helper
-def send_root(tables, c, n_labels):
-    """The same of a root, to nobody."""
-    for k in range(tables.most[c] + 1):
-        tables.message[k, 0] = tables.best[c, k, 0]
-        tables.label[c, k, 0] = 0
-        for b in range(1, n_labels):
-            if tables.best[c, k, b] > tables.message[k, 0]:
-                tables.message[k, 0] = tables.best[c, k, b]
-                tables.label[c, k, 0] = b
 
 
 @helper

@@ -20,6 +20,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks, starts_of
+from maxmargin.arrays.vectors import clear
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE, AnyProblem
 from maxmargin.runtime.dispatch import generic, helper, implements
@@ -212,8 +213,7 @@ def is_covered(groups, g, y):
 def cover_scores(problem, w, i, theta):
     parts = parts_of_base(problem, i, theta)
     generics.scores(problem.base, w, i, parts)
-    for p in range(parts.size, theta.size):
-        theta[p] = 0
+    clear(theta[parts.size :])
 
 
 @implements(generics.scores, CoveredProblem)

@@ -164,6 +164,7 @@ def rescaled_workspace(problem, n_best):
             message=aligned((most, n_labels), np.float64),
             total=aligned((most,), np.float64),
             most=aligned((length,), np.int64),
+            nothing=aligned((n_labels, 1), np.float64),
         ),
     )
 

@@ -25,6 +25,7 @@ from maxmargin.structures.graphs.elimination_plan import NONE, EliminationPlan, 
 from maxmargin.structures.graphs.elimination_tables import Tables, collect_all, fill_table, new_tables, row_of
 from maxmargin.structures.graphs.graph_problem import EliminationProblem, GraphProblem, new_spread, split_graphs
 from maxmargin.structures.k_best import branch_off, k_best, offer_others, take
+from maxmargin.structures.scalar_semirings import Sums, pick
 
 
 def with_elimination(problem: GraphProblem) -> EliminationProblem:
@@ -145,13 +146,7 @@ def sample(plan, i, tables, draws, y):
     """Draw labels after `eliminate`, by one number of [0, 1) for each node."""
     for t in range(plan.first[plan.which[i] + 1] - 1, plan.first[plan.which[i]] - 1, -1):
         begin, end = row_of(plan, t, y)
-        row = tables.values[begin:end]
-        rest = draws[plan.node[t]]
-        x = 0
-        while x < row.size - 1 and rest >= row[x]:
-            rest -= row[x]
-            x += 1
-        y[plan.node[t]] = x
+        y[plan.node[t]], _ = pick(Sums(), tables.values[begin:end], draws[plan.node[t]])
 
 
 # --- the oracles of an `EliminationProblem` -------------------------------------------------------------------------

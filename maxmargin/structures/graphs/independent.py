@@ -14,6 +14,7 @@ import numpy as np
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.exponential import fast_exp
+from maxmargin.arrays.vectors import clear, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_rows, spread_rows
@@ -73,8 +74,7 @@ def label_workspace(problem, n_best):
 @implements(generics.scores, IndependentProblem)
 def label_scores(problem, w, i, theta):
     n_labels = problem.n_labels
-    for label in range(n_labels):
-        theta[label] = 0
+    clear(theta[:n_labels])
     weights = matrix(w, 0, problem.n_features, n_labels)
     score_rows(problem.features, weights, i, i + 1, matrix(theta, n_labels, 1, n_labels))
     rule_out(problem.excluded, i, theta)
@@ -89,10 +89,8 @@ def spread_labels(problem, w, i, delta, scale):
 
 @implements(generics.squared_norm, IndependentProblem)
 def label_squared_norm(problem, i, delta, work):
-    total = 0.0
-    for p in range(problem.n_labels, delta.size):
-        total += delta[p] * delta[p]
-    return problem.squared_norms[i] * total
+    on = delta[problem.n_labels :]
+    return problem.squared_norms[i] * inner(on, on)
 
 
 @helper

@@ -20,7 +20,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.arrays.vectors import clear
+from maxmargin.arrays.vectors import clear, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import score_parts, spread_parts, squared_norm_parts
@@ -146,9 +146,8 @@ def spread_alignment(problem, w, i, delta, scale):
 @implements(generics.squared_norm, AlignmentProblem)
 def alignment_squared_norm(problem, i, delta, work):
     total = squared_norm_parts(problem.features, i, problem.starts[i], problem.starts[i + 1], delta, work.spread)
-    for k in range(delta.size - N_TURNS, delta.size):
-        total += delta[k] * delta[k]
-    return total
+    turns = delta[delta.size - N_TURNS :]
+    return total + inner(turns, turns)
 
 
 @implements(generics.augment, AlignmentProblem)

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums
@@ -161,8 +162,7 @@ def score_labelling(problem, i, theta, y):
 def best_scores(problem, i, theta, work):
     """Run max-product; return the potentials of edges, the forest, the best scores of subtrees, and what these lack."""
     nodes, pairs = labelled_edges.nodes_and_tables(problem, i, theta)
-    for k in range(nodes.size):
-        work.belief[k] = theta[k]
+    copy_into(work.belief, theta[: nodes.size])
     forest = forest_of(problem, i)
     belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
     lacking = tree_dp.max_product(pairs, forest, belief, work.message)

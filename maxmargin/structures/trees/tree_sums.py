@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from maxmargin.arrays.exponential import fast_exp
-from maxmargin.arrays.vectors import first_best
+from maxmargin.arrays.vectors import clear, first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
@@ -145,8 +145,7 @@ def count_edges(forest, belief, message, factors, counts):
     """The sums, over the edges of each kind, of the outer products belief[c]' message[c], times the kind's factor."""
     length = forest.parent.size
     n_labels = belief.shape[1]
-    for k in range(counts.size):
-        counts[k] = 0
+    clear(counts)
     c = 0
     while c < length:
         kind = forest.kind[c]
@@ -188,8 +187,7 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
         for b in range(n_labels):
             belief[t, b] = nodes[t, b]
     log_z = 0.0
-    for k in range(counts.size):
-        counts[k] = 0
+    clear(counts)
     for s in range(length):
         c = forest.order[s]
         p = forest.parent[c]
