@@ -84,15 +84,9 @@ def certified_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = N
     runner = Runner(in_precision(problem, np.float64), n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
     reached, bounds = np.zeros((2, runner.n))
-    run(
-        runner,
-        prediction_loops.bound_outputs if supports(generics.bound_oracle, problem) else prediction_loops.attain_outputs,
-        w,
-        runner.part_sizes,
-        outputs,
-        reached,
-        bounds,
-    )
+    is_bounded = supports(generics.bound_oracle, problem)
+    find = prediction_loops.bound_outputs if is_bounded else prediction_loops.attain_outputs
+    run(runner, find, w, runner.part_sizes, outputs, reached, bounds)
     methods, integrality = ["oracle"] * runner.n, np.ones(runner.n)
     if supports(generics.relax_oracle, problem):
         run(runner, prediction_loops.tighten_bounds, w, runner.part_sizes, reached, bounds)
@@ -121,9 +115,9 @@ def possible_outputs(problem: AnyProblem, name: str) -> Blocks:
     return outputs
 
 
-def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
+def scored_outputs(problem: AnyProblem, w: np.ndarray) -> tuple[Blocks, np.ndarray]:
     """As `best_outputs`, with their scores."""
-    runner = Runner(problem, n_jobs)
+    runner = Runner(problem)
     outputs = new_blocks(runner.output_sizes, np.int32)
     reached, bounds = np.zeros((2, runner.n))
     run(runner, prediction_loops.attain_outputs, w, runner.part_sizes, outputs, reached, bounds)
@@ -242,9 +236,9 @@ def log_likelihoods(
     return np.where(values < IMPOSSIBLE / 2, -np.inf, values - log_partition)
 
 
-def costs_of(problem: AnyProblem, outputs: Blocks, n_jobs: int | None = None) -> np.ndarray:
+def costs_of(problem: AnyProblem, outputs: Blocks) -> np.ndarray:
     """What it costs to predict these outputs, one per example, in place of the true ones."""
-    runner = Runner(problem, n_jobs)
+    runner = Runner(problem)
     values = np.zeros(runner.n)
     runner.run(prediction_loops.find_costs, runner.part_sizes, outputs, values)
     return values

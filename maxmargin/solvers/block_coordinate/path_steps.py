@@ -43,9 +43,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from maxmargin.arrays.blocks import Blocks, new_blocks
-from maxmargin.arrays.vectors import clear, inner
+from maxmargin.arrays.vectors import inner
+from maxmargin.execution.prediction_loops import find_costs
 from maxmargin.losses import BaseLoss, Loss
-from maxmargin.problem import augment, n_examples, score_output, scores, true_output
+from maxmargin.problem import augment, n_examples, scores
 from maxmargin.runtime.dispatch import Bound, loop
 from maxmargin.solvers.frame.run import Result
 from maxmargin.solvers.frame.solve import Solver
@@ -305,20 +306,10 @@ def find_motion(psi: np.ndarray, bounds: Bounds) -> np.ndarray:
 def check_true_costs(objective: Objective) -> None:
     """Raise where a true output has a cost: Proposition 1 needs it to be free."""
     costs = np.zeros(objective.n)
-    objective.runner.run(_true_costs, objective.runner.part_sizes, costs)
+    objective.runner.run(find_costs, objective.runner.part_sizes, objective.problem.truth, costs)
     if np.abs(costs).max() > 1e-9:
         i = int(np.argmax(np.abs(costs)))
         raise ValueError(f"A path needs true outputs that cost nothing, but that of example {i} costs {costs[i]:.3g}.")
-
-
-@loop
-def _true_costs(problem, sizes, costs, lo, hi, scratch):
-    """The costs of the true outputs of the examples lo:hi."""
-    for i in range(lo, hi):
-        theta = scratch.theta[: sizes[i]]
-        clear(theta)
-        augment(problem, i, theta)
-        costs[i] = score_output(problem, i, theta, true_output(problem, i))
 
 
 @loop

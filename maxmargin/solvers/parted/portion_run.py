@@ -98,7 +98,7 @@ class PortionVisits(Generic[S]):
         self.states: list[Spilled | None] = [None] * len(self.shares)
 
     @contextmanager
-    def visit(self, k: int, *, changes: bool = True) -> Iterator[S]:
+    def visit(self, k: int) -> Iterator[S]:
         """The steps on portion k, at the weights of the run, which takes over what they come to."""
         kept, inner = self.states[k], PortionRun(self.run, k)
         steps = self.make(inner) if kept is None else self.resume(inner, kept.load())
@@ -106,13 +106,13 @@ class PortionVisits(Generic[S]):
         inner.hand_over()
         if kept is None:
             self.states[k] = self.home.put(self.save(steps))
-        elif changes:
+        else:
             kept.store(self.save(steps))
 
-    def in_turn(self, *, changes: bool = True) -> Iterator[tuple[float, S]]:
+    def in_turn(self) -> Iterator[tuple[float, S]]:
         """The share and the steps of every portion, in their order."""
         for k, share in enumerate(self.shares.tolist()):
-            with self.visit(k, changes=changes) as steps:
+            with self.visit(k) as steps:
                 yield share, steps
             del steps
 
