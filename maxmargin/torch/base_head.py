@@ -77,7 +77,8 @@ class Head(nn.Module):
         w = self._flat()
         objective = Objective(problem, C, loss=find_loss(loss), lower=self.bounds(w.size))
         found = objective.evaluate(w)
-        return Certificate(w, found.value, LowerBound(objective).add(found.cost + found.entropy, found.gradient))
+        dual = LowerBound(objective).add(found.cost + found.entropy, found.gradient)
+        return Certificate(w, float(found.value), float(dual))
 
     def solve(
         self,

@@ -92,7 +92,7 @@ class Observer:
                 dual = self.trace.dual[self.held_out.at]
             self.best, self.lowest = self.held_out.best, self.primals[self.held_out.at]
             run.notes.append(self.held_out.summary)
-        primal = run.confirm(self.best, float(self.lowest))
+        primal = float(run.confirm(self.best, float(self.lowest)))
         certificate = Certificate(self.best, primal, float(dual), is_local=self.is_local)
         is_solved = self._is_enough(certificate)
         if was_solved and not is_solved:
