@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from maxmargin.text import Document, Layout
 
 STDIN = Path("-")
+COMMANDS = (
+    *("train", "path", "predict", "tag", "evaluate", "inspect", "report"),
+    *("check", "suggest", "convert", "clusters", "vectors", "compile", "demo"),
+)
 BAD_INPUT, INTERRUPTED = 1, 130  # exit codes; that of wrong usage is 2
 BATCH = 2_000  # sentences tagged at a time: the features of more need not be in memory
 
@@ -266,9 +270,12 @@ def tell_size(path: Path) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """The commands, which remember what was asked for last."""
+    """The commands, in the order in which they are needed, which remember what was asked for last."""
 
     asked: ClassVar[list[str]] = []
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*COMMANDS]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         CommandGroup.asked[:] = args
@@ -299,7 +306,8 @@ def check_tagger(tagger: object, path: Path, jobs: int = -1) -> Tagger:
     from maxmargin.tagger.word_tagger import Tagger
 
     if not isinstance(tagger, Tagger):
-        raise ValueError(f"{str(path)!r} holds a {type(tagger).__name__}, not a tagger of `maxmargin train`.")
+        what = "parser" if is_parser(tagger) else type(tagger).__name__
+        raise ValueError(f"{str(path)!r} holds a {what}, not a tagger of `maxmargin train`.")
     tagger._fitted()
     return tagger._set_jobs(jobs)
 

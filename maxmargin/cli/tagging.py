@@ -155,8 +155,4 @@ def tell_comparison(
     comparison: Comparison, first: Path, second: Path, scores: str = "Scores", outputs: str = "tags"
 ) -> str:
     """A comparison of two models, as a table and a sentence."""
-    width = max(len(str(first)), len(str(second)), len("difference"))
-    rows = [(str(first), comparison.first), (str(second), comparison.second), ("difference", comparison.difference)]
-    table = "\n".join(f"  {name:{width}}  {interval}" for name, interval in rows)
-    chance = f"{comparison.p_value:.2%} of cases where the {outputs} of sentences are swapped at random"
-    return f"\n{scores}, with intervals of 95 %:\n{table}\n  A difference as large is seen in {chance}."
+    return f"\n{scores}, with intervals of 95 %:\n{comparison.tell(str(first), str(second), outputs)}"

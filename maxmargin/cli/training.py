@@ -75,7 +75,7 @@ def find_target(choices: Choices, *others: Path | None) -> Path:
 
 def tell_threads(choices: Choices) -> None:
     """Say on how many threads a model is trained."""
-    choices.say(f"Training on {count_of(count_threads(choices.jobs), 'thread')}: --jobs.")
+    choices.say(f"Training on {count_of(count_threads(choices.jobs), 'thread')} (--jobs).")
 
 
 def make_tagger(choices: Choices, **options: Any) -> Tagger:

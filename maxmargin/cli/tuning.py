@@ -24,7 +24,7 @@ from maxmargin.text.corpus import choose
 from maxmargin.trace import Status
 from maxmargin.wording import count_of
 
-BAR = 24  # characters of the longest bar, which fits in 80 columns
+BAR = 20  # characters of the longest bar, which fits in 80 columns
 HELD_OUT = 5  # where there is no held-out file, one sentence of so many is held out
 
 

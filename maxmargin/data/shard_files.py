@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +61,13 @@ class ShardFolder:
         """Write a shard."""
         writer, path = TokenWriter(), self.path / f"shard-{len(self.shards):05d}.data"
         content = writer({"X": X, "y": y}, f"Shard {len(self.shards)}")
-        with self._tells():
-            container.write(path, content, writer.arrays)
-            self.shards.append({"file": path.name, "examples": n_examples, "begins": beginning_of(path)})
+        container.write(path, content, writer.arrays)
+        self.shards.append({"file": path.name, "examples": n_examples, "begins": beginning_of(path)})
 
     def end(self, more: object = None) -> None:
         """Write the manifest: the folder holds shards from now on."""
         manifest = {"maxmargin shards": VERSION, "written by": __version__, "shards": self.shards, "more": more}
-        with self._tells(), replacing(self.path / MANIFEST) as file:
+        with replacing(self.path / MANIFEST) as file:
             file.write(json.dumps(manifest, indent=1).encode())
 
     def remove(self) -> None:
@@ -80,13 +77,6 @@ class ShardFolder:
         (self.path / MANIFEST).unlink(missing_ok=True)
         if not self.existed:
             shutil.rmtree(self.path, ignore_errors=True)
-
-    @contextmanager
-    def _tells(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise OSError(f"Shards cannot be written to {str(self.path)!r}: {error.strerror or error}.") from error
 
 
 def read_manifest(folder: Location) -> tuple[list[dict[str, Any]], Any]:

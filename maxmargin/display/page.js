@@ -86,7 +86,9 @@
       const all = [...words.children], next = all[all.indexOf(document.activeElement) + step];
       if (next) { all.forEach((one) => one.setAttribute("tabindex", "-1")); next.setAttribute("tabindex", "0"); next.focus(); event.preventDefault(); }
     });
-    const errors = sentence.e.map(([kind]) => kind).join(", ");
+    const counts = {};
+    for (const [kind] of sentence.e) counts[kind] = (counts[kind] || 0) + 1;
+    const errors = Object.entries(counts).map(([kind, n]) => n > 1 ? n + " " + kind : kind).join(", ");
     const about = "sentence " + (sentence.i + 1) + ", loss " + sentence.loss.toFixed(2) + (errors ? ", " + errors : "") + (sentence.cut ? ", cut short" : "");
     const item = make("li", null, make("div", { class: "about" }, about), words);
     sentence.o.forEach((tags, k) => {

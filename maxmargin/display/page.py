@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import NamedTuple
@@ -55,14 +54,9 @@ def make_page(title: str, sections: Iterable[Section], data: Mapping[str, object
 
 
 def write_page(path: Location, page: str) -> None:
-    """Write a page as a whole, in place of what is there; raises an OSError of one sentence where that fails."""
-    try:
-        with replacing(path) as file:
-            file.write(page.encode("utf-8"))
-    except OSError as error:
-        if error.strerror is None:
-            raise
-        raise type(error)(f"{os.fspath(path)!r} cannot be written: {error.strerror}.") from error
+    """Write a page as a whole, in place of what is there."""
+    with replacing(path) as file:
+        file.write(page.encode("utf-8"))
 
 
 def _hash(text: str) -> str:

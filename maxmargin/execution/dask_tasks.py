@@ -25,6 +25,7 @@ PATIENCE = 60.0  # seconds without any worker, after which there is no hope
 ATTEMPTS = 20  # at a task whose workers die
 CONNECTING = 10.0  # seconds, after which there is no scheduler
 DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # to Ctrl-C, which a terminal sends to all
+ANY_PORT = "127.0.0.1:0"  # of the pages of Dask, which None puts where others may be, with a warning
 SILENT = 100  # a level that no message has: what matters is raised
 LOST = KilledWorker, CancelledError, FutureCancelledError
 DROPPED = "The cluster has dropped the fit: its scheduler has ended or begun anew."
@@ -143,7 +144,7 @@ class TaskClock(Clock):
 def connect(address: str | None, n_processes: int | None) -> Iterator[Client]:
     """The client of the scheduler at an address or, without one, of so many processes on this machine."""
     if address is None:
-        options = {"threads_per_worker": 1, "dashboard_address": None, "preload": [DEAF], "silence_logs": SILENT}
+        options = {"threads_per_worker": 1, "dashboard_address": ANY_PORT, "preload": [DEAF], "silence_logs": SILENT}
         with LocalCluster(n_workers=n_processes, **options) as cluster, Client(cluster) as client:
             yield client
         return

@@ -45,6 +45,17 @@ class Comparison(NamedTuple):
     difference: Interval
     p_value: float
 
+    def tell(self, first: str = "first", second: str = "second", outputs: str = "tags") -> str:
+        """A table and a sentence, with these names of the two, and of what they find."""
+        rows = [(first, self.first), (second, self.second), ("difference", self.difference)]
+        width = max(len(name) for name, _ in rows)
+        told = "\n".join(f"  {name:{width}}  {interval}" for name, interval in rows)
+        chance = f"{self.p_value:.2%} of cases where the {outputs} of sentences are swapped at random"
+        return f"{told}\n  A difference as large is seen in {chance}."
+
+    def __str__(self) -> str:
+        return self.tell()
+
     def _repr_html_(self) -> str:
         rows = [("first", self.first), ("second", self.second), ("difference", self.difference)]
         told = tag("p", f"A difference as large is seen by chance with p = {self.p_value:.4f}.")

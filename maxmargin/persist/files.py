@@ -26,6 +26,8 @@ ENDING = re.compile(r"\.[0-9a-f]{12}\.part\Z")
 def replacing(path: Location, *, mode: int | None = None, lasts: bool = True) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of another once all is written; if writing fails, that one stays.
 
+    Errors of writing, as of a full disk, are one sentence that names the file.
+
     Parameters
     ----------
     path
@@ -47,8 +49,10 @@ def replacing(path: Location, *, mode: int | None = None, lasts: bool = True) ->
             if lasts:
                 os.fsync(file.fileno())
         os.replace(beside, target)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.strerror and error.filename is None:
+            raise type(error)(f"{os.fspath(path)!r} cannot be written: {error.strerror}.") from error
         raise
     if lasts:
         _sync_folder(target.parent)

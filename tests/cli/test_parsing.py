@@ -193,4 +193,4 @@ def test_options_that_are_none_of_parsers(trees, tmp_path):
     assert "no column for probabilities" in input_error("predict", parser, file, "--probabilities")
     assert "those of tags, not of parsers" in input_error("evaluate", parser, file, "--confusion")
     assert "holds no parser" in input_error("evaluate", parser, tmp_path / "no_parser.model", file)
-    assert "not a tagger" in input_error("inspect", parser)
+    assert "holds a parser, not a tagger" in input_error("inspect", parser)

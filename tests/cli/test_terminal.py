@@ -10,7 +10,8 @@ import textwrap
 
 import pytest
 
-from maxmargin.cli.common import plain
+from maxmargin.cli import app
+from maxmargin.cli.common import COMMANDS, plain
 from maxmargin.cli.terminal import Terminal
 from tests.cli.conftest import input_error, run, usage_error
 
@@ -22,6 +23,13 @@ ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOEN
 
 def is_plain(text):
     return not any((ord(character) < 32 and character != "\n") or 127 <= ord(character) < 160 for character in text)
+
+
+def test_help_lists_all_commands_in_the_order_in_which_they_are_needed():
+    named = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert sorted(named) == sorted(COMMANDS)
+    listed = [line.split()[1] for line in run("--help").out.splitlines() if line.startswith("│ ") and line[2] != " "]
+    assert [name for name in listed if name in COMMANDS] == [*COMMANDS]
 
 
 def test_what_terminals_act_on_is_escaped():

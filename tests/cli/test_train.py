@@ -59,7 +59,7 @@ def test_threads_are_those_that_are_asked_for(files, tmp_path, monkeypatch):
     for option, said, jobs in (((), count_of(count_cores(), "thread"), -1), (("--jobs", "3"), "3 threads", 3)):
         target = tmp_path / "a.model"
         err = run("train", files / "train.txt", "-m", target, "--max-passes", "2", *option).err
-        assert f"Training on {said}: --jobs." in err
+        assert f"Training on {said} (--jobs)." in err
         assert maxmargin.load(target).model_.n_jobs == jobs
         seen.clear()
         found = [run(*command, files / "tagger.model", files / "dev.txt", *option) for command in COMMANDS]

@@ -68,6 +68,7 @@ def test_differences_of_taggers():
     assert better.p_value == pytest.approx(1 / 201)
     assert better.difference.value == pytest.approx(better.second.value - better.first.value)
     assert better.difference.low > 0
+    assert str(better).splitlines()[0] == f"  first       {better.first}"
     same = compare_taggings(true, bad, bad, n_draws=200)
     assert (same.p_value, same.difference) == (1, (0, 0, 0))
     unsure = compare_taggings(true, bad, alike, n_draws=200)

@@ -1,6 +1,7 @@
 """Models on disk: what comes back, what is refused, and what a file does not hold."""
 
 import copy
+import errno
 import mmap
 import os
 import pickle
@@ -338,6 +339,19 @@ def test_an_unwritable_target_is_named(tmp_path):
             ChainCRF().save(target)
     with pytest.raises(FileNotFoundError):
         maxmargin.load(tmp_path / "nothing")
+
+
+def test_a_full_disk_is_one_sentence_that_names_the_file(path, monkeypatch):
+    ChainCRF().save(path)
+
+    def is_full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", is_full)
+    with pytest.raises(OSError, match=rf"{path.name}' cannot be written: No space left on device\."):
+        ChainCRF(C=2.0).save(path)
+    assert maxmargin.load(path).C == 1.0
+    assert [*path.parent.iterdir()] == [path]
 
 
 def test_what_is_wrong_with_a_file_is_said(path, words):
