@@ -25,6 +25,7 @@ from maxmargin.trace import Certificate, Status
 ENOUGH_PARTS = 1_000_000  # of all examples: with fewer, L-BFGS takes next to no time
 MOST_PARTS = 60_000_000  # a number of each is kept
 SLOW = 2.0  # the gap is to fall by this factor in as many passes as there are between two looks, as L-BFGS's would
+SLOW_WITH_L1 = 1.05  # of OWL-QN, which takes hundreds of passes
 FIRST = 2  # looks that say little: those of the first passes
 MOST_LOOKS = 4  # from one certificate to the next: as long as steps tell that the gap falls fast, none is needed
 KNOWN_SHARES = 0.7, 1.5  # of the gap, that what steps tell of it may be
@@ -98,6 +99,7 @@ def suits_single_steps(objective: Objective) -> bool:
 def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
     """Certificates for as long as their gap falls fast enough, and a note of why they end."""
     solver = ExponentiatedGradient(sampling="gap")
+    slow = SLOW_WITH_L1 if run.objective.l1 else SLOW
     if state.certificate is None:
         state.certificate = state.certifier.certify(run.start_weights(), 0.0)
         state.at_start = state.certificate.primal
@@ -108,7 +110,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         run.notes.append("Began with steps of exponentiated gradient on single examples.")
     while not state.is_slow:
         known, enough = make_passes(run, state, solver)
-        falls, state.known = known <= state.known / SLOW, known
+        falls, state.known = known <= state.known / slow, known
         n_looks = (run.passes - state.at) / solver.gap_every
         if falls and known > enough and n_looks < MOST_LOOKS and run.held_out is None and not run.must_stop:
             continue
@@ -121,7 +123,7 @@ def take_single_steps(run: Run, state: State) -> Iterator[Certificate]:
         gap = certificate.primal - certificate.dual
         state.share = float(np.clip(known / max(gap, 1e-300), *KNOWN_SHARES))
         if n_looks >= 1:  # with held-out data, there are more certificates at first
-            state.is_slow = run.passes > 1 + FIRST * solver.gap_every and gap > state.gap / SLOW**n_looks
+            state.is_slow = run.passes > 1 + FIRST * solver.gap_every and gap > state.gap / slow**n_looks
             state.gap, state.at = gap, run.passes
         yield certificate
     run.notes.append(
