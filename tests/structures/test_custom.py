@@ -117,6 +117,18 @@ def broken(**methods):
             r"features\(X\[0\], 1\) must be 1 finite numbers, but has shape \(2,\)",
         ),
         (
+            broken(outputs=lambda self, x: [0], features=lambda *_: "a"),
+            [1.0],
+            [0],
+            r"features\(X\[0\], 0\) .* not 'a",
+        ),
+        (
+            broken(outputs=lambda self, x: [0], cost=lambda *_: None),
+            [1.0],
+            [0],
+            r"cost\(y\[0\], 0\) .* not None",
+        ),
+        (
             broken(outputs=lambda self, x: [0, 1], cost=lambda self, a, b: 1.0),
             [1.0],
             [0],
@@ -134,6 +146,11 @@ def broken(**methods):
 def test_bad_models(model, X, Y, sentence):
     with pytest.raises((ValueError, TypeError), match=sentence):
         CustomProblem(model, X, Y)
+
+
+def test_an_argmax_that_returns_nothing_is_found():
+    with pytest.raises(TypeError, match=r"The model returned None as an output of X\[0\]"):
+        FrankWolfe().solve(CustomProblem(broken(argmax=lambda *_: None), [1.0], [0]))
 
 
 class ForgetsCosts(LabelsByArgmax):

@@ -163,7 +163,7 @@ class CustomProblem:
         return other
 
     def _check_truth(self, i: int, y: Iterable[object]) -> None:
-        cost = float(self.model.cost(self.Y[i], y))  # type: ignore[index]
+        cost = self._cost(i, y)
         if cost != 0:
             same = f"y[{i}]" if y is self.Y[i] else quote(y)  # type: ignore[index]
             raise ValueError(f"cost(y[{i}], {same}) must be 0, but it is {cost:g}.")
@@ -191,6 +191,8 @@ class CustomProblem:
 
     def number(self, i: int, y: object) -> int:
         """The number of an output of example i, a new one if it was not seen before."""
+        if y is None:
+            raise TypeError(f"The model returned None as an output of X[{i}], which stands for one that is not known.")
         seen, key = self._seen[i], key_of(y)
         if key not in seen.numbers:
             seen.add(key, y, self._parts_of(i, y))
@@ -205,10 +207,17 @@ class CustomProblem:
         for y in self.model.outputs(self.X[i]):
             yield np.array([self.number(i, y)], np.int32)
 
+    def _cost(self, i: int, y: object) -> float:
+        cost = self.model.cost(self.Y[i], y)  # type: ignore[index]
+        try:
+            return float(cost)
+        except (TypeError, ValueError):
+            raise TypeError(f"cost(y[{i}], {quote(y)}) must be a number, not {quote(cost)}.") from None
+
     def _parts_of(self, i: int, y: object) -> tuple[np.ndarray, np.ndarray]:
         """The parts of an output that are not zero: their numbers and values."""
         indices, values = non_zeros(self.model.features(self.X[i], y), self.n_features, f"features(X[{i}], {y!r})")
-        cost = 0.0 if self.Y is None else float(self.model.cost(self.Y[i], y))
+        cost = 0.0 if self.Y is None else self._cost(i, y)
         if not 0 <= cost < np.inf:
             raise ValueError(f"cost(y[{i}], {y!r}) must be finite and not negative, but it is {cost}.")
         return (np.append(indices, self.n_features), np.append(values, cost)) if cost else (indices, values)

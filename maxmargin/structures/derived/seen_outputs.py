@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from maxmargin.wording import name_type
+from maxmargin.wording import name_type, quote
 
 
 class SeenOutputs:
@@ -32,8 +32,11 @@ def count_features(features: Any) -> int:
 def non_zeros(features: Any, size: int, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The places and values of the non-zeros of joint features, which may be sparse."""
     is_sparse = sp.issparse(features)
-    shape = features.shape if is_sparse else np.shape(features)
-    entries: Any = features.tocoo() if is_sparse else np.asarray(features, np.float64)
+    try:
+        entries: Any = features.tocoo() if is_sparse else np.asarray(features, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be {size} finite numbers, not {quote(features)}.") from None
+    shape = entries.shape
     numbers = np.asarray(entries.data, np.float64) if is_sparse else entries
     is_finite = bool(np.isfinite(numbers).all())
     if not (shape == (size,) or (is_sparse and shape == (1, size))) or not is_finite:
