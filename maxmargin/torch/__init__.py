@@ -9,7 +9,7 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError('maxmargin.torch needs PyTorch: pip install "maxmargin[torch]"') from error
 
 from maxmargin.torch.base_head import Head
-from maxmargin.torch.choice_potentials import Candidates, GraphCuts
+from maxmargin.torch.choice_potentials import Candidates, GraphCuts, Parts
 from maxmargin.torch.functions import decode, log_partition, marginals, score, topk
 from maxmargin.torch.heads import CandidateHead, ChainHead, GraphCutHead, TreeHead
 from maxmargin.torch.label_potentials import Chains, Trees
@@ -22,7 +22,7 @@ from maxmargin.torch.parses.parse_heads import DependencyHead, SpanHead
 from maxmargin.torch.parses.parse_potentials import Dependencies, SpanTrees
 from maxmargin.torch.parses.segment_heads import SegmentHead
 from maxmargin.torch.parses.segment_potentials import Segments
-from maxmargin.torch.potentials import Parts, Potentials
+from maxmargin.torch.potentials import Potentials
 from maxmargin.torch.prox_linear import ProxLinear
 from maxmargin.torch.supervised.full_losses import crf_loss, hinge_loss, smooth_hinge_loss, structured_loss
 from maxmargin.torch.supervised.partial_losses import partial_loss

@@ -21,7 +21,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from maxmargin import inference
 from maxmargin.arrays.blocks import Blocks, new_blocks
 from maxmargin.execution.runner import Runner
-from maxmargin.losses import BaseLoss
+from maxmargin.losses import BaseLoss, find_loss
 from maxmargin.problem import IMPOSSIBLE, ORACLES, REACH, scores
 from maxmargin.runtime.dispatch import supports
 from maxmargin.structures.derived.selected import SelectedProblem
@@ -221,6 +221,14 @@ def attain(
     others = "hinge_loss and smooth_hinge_loss" if loss.oracle == "exp" else "hinge_loss"
     batch.need(loss.oracle, f"{loss.oracle} oracle: {others} can do without.")
     return Attained.apply(batch.flat, batch, loss, is_relative)
+
+
+def batch_means(potentials: Potentials, what: str, n_jobs: int | None) -> tuple[Batch, BaseLoss, Blocks]:
+    """A batch with the log loss and the mean parts at which that is attained; `what` they are, in messages."""
+    batch, loss = Batch(potentials, n_jobs=n_jobs), find_loss("log")
+    batch.need("exp", f"{what}: a sum over all outputs is out of reach.")
+    _, means = batch.attain(batch.array(batch.flat), loss, is_relative=False)
+    return batch, loss, means
 
 
 def dtype_of(flat: Tensor) -> npt.DTypeLike:

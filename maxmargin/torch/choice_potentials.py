@@ -1,4 +1,4 @@
-"""Potentials of candidate sets, and of graphs that are cut in two."""
+"""Potentials of candidate sets, of graphs that are cut in two, and of the parts of any problem."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import as_numbers
 from maxmargin.encode.inputs.edges import check_ends
 from maxmargin.features import ConstantFeatures
+from maxmargin.problem import AnyProblem, part_sizes
 from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, supervise_evenly, without_costs
-from maxmargin.torch import potentials
 from maxmargin.torch.label_potentials import check_labels
-from maxmargin.torch.potentials import IGNORED, BatchRows, Costs, Numbers, Potentials, RowPotentials
+from maxmargin.torch.potentials import (
+    IGNORED,
+    BatchRows,
+    Costs,
+    Numbers,
+    Potentials,
+    RowPotentials,
+    as_integers,
+    check_tensors,
+    segments,
+    tensor_at,
+)
 
 
 class Candidates(RowPotentials):
@@ -44,16 +55,12 @@ class Candidates(RowPotentials):
     tensor([0.5000, 2.0000])
     """
 
-    def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
-        potentials.check_tensors(scores=scores)
-        self.rows, self.tensors = BatchRows("scores", scores, lengths, 0), (scores,)
-        self.n = self.rows.n
-        self.starts, self.sizes = potentials.segments((self.rows.first, self.rows.lengths))
+    scores: Tensor = tensor_at(0, "Those of the candidates.")
 
-    @property
-    def scores(self) -> Tensor:
-        """Those of the candidates."""
-        return self.tensors[0]
+    def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
+        check_tensors(scores=scores)
+        self.rows, self.tensors = BatchRows("scores", scores, lengths, 0), (scores,)
+        self.starts, self.sizes = segments((self.rows.first, self.rows.lengths))
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Candidates:
         return Candidates(tensors[0], self.rows.given)
@@ -61,7 +68,7 @@ class Candidates(RowPotentials):
     def ignoring(self, y: Numbers) -> Candidates:
         if self.rows.width is None:
             return self
-        is_known = potentials.as_integers("y", y, (self.rows.n_entries,)) != IGNORED
+        is_known = as_integers("y", y, (self.rows.n_entries,)) != IGNORED
         kept = self.rows.keep(np.repeat(is_known[:, np.newaxis], self.rows.width, axis=1))
         return self if kept is None else Candidates(self.scores, kept)
 
@@ -73,7 +80,7 @@ class Candidates(RowPotentials):
         entries = self.rows.entries
         labels = np.zeros(n, np.int64)
         if y is not None:
-            labels = potentials.as_integers("y", y, (self.rows.n_entries,))[entries]
+            labels = as_integers("y", y, (self.rows.n_entries,))[entries]
         is_missing = (labels < 0) | (labels >= self.rows.lengths)
         if is_missing.any():
             k = int(np.flatnonzero(is_missing)[0])
@@ -112,7 +119,7 @@ def _costs(name: str, values: Costs, rows: BatchRows, shape: tuple[int, ...]) ->
     return flat
 
 
-class GraphCuts(Potentials):
+class GraphCuts(RowPotentials):
     """Potentials of graphs whose nodes have the labels 0 and 1, with edges that favour equal labels.
 
     Parameters
@@ -140,6 +147,8 @@ class GraphCuts(Potentials):
     tensor([[1, 1, 1]])
     """
 
+    nodes: Tensor = tensor_at(0, "Those of label 1; of mean parts the probabilities of label 1.")
+
     def __init__(
         self,
         nodes: Tensor,
@@ -148,13 +157,13 @@ class GraphCuts(Potentials):
         lengths: Numbers | None = None,
         edge_lengths: Numbers | None = None,
     ) -> None:
-        potentials.check_tensors(nodes=nodes, penalties=penalties)
+        check_tensors(nodes=nodes, penalties=penalties)
         self.rows, self.edges = BatchRows("nodes", nodes, lengths, 0), edges
         if self.rows.is_padded and lengths is not None:
             raise ValueError(
                 "Graphs of different sizes must be packed: nodes in one axis, with lengths and edge_lengths."
             )
-        self.tensors, self.n = (nodes, -penalties), self.rows.n
+        self.tensors = nodes, -penalties
         edges = edges.detach().cpu().numpy() if isinstance(edges, Tensor) else edges
         if self.rows.is_padded:
             ends = check_ends(edges, "the batch", nodes.shape[1])
@@ -169,7 +178,7 @@ class GraphCuts(Potentials):
         else:
             if edge_lengths is None:
                 raise ValueError("edge_lengths must say how many edges each graph has, as they are packed.")
-            counts = potentials.as_integers("edge_lengths", edge_lengths, (self.n,))
+            counts = as_integers("edge_lengths", edge_lengths, (self.n,))
             array = np.asarray(edges).reshape(-1, 2)
             if (counts < 0).any() or counts.sum() != len(array) or tuple(penalties.shape) != (len(array),):
                 raise ValueError(
@@ -186,14 +195,7 @@ class GraphCuts(Potentials):
         if bool((penalties < 0).any()):
             raise ValueError("penalties must not be negative: with other edges, the best labels are no minimum cut.")
         sizes = self.rows.lengths
-        self.starts, self.sizes = potentials.segments(
-            (NOTHING, sizes), (self.rows.first, sizes), (nodes.numel() + at, counts)
-        )
-
-    @property
-    def nodes(self) -> Tensor:
-        """Those of label 1; of mean parts the probabilities of label 1."""
-        return self.tensors[0]
+        self.starts, self.sizes = segments((NOTHING, sizes), (self.rows.first, sizes), (nodes.numel() + at, counts))
 
     @property
     def penalties(self) -> Tensor:
@@ -208,9 +210,6 @@ class GraphCuts(Potentials):
     def lengths(self) -> np.ndarray | None:
         """The numbers of nodes of packed graphs."""
         return None if self.rows.is_padded else self.rows.lengths
-
-    def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> GraphCutProblem:
         starts = self.rows.starts
@@ -234,3 +233,49 @@ class GraphCuts(Potentials):
             n_features=1,
             n_edge_features=1,
         )
+
+
+class Parts(Potentials):
+    """Potentials of the parts of any problem of the library, or of your own, one example after the other.
+
+    True outputs and costs are those of the problem, so losses take no y. What the weights of the problem are does not
+    matter: its features are not asked.
+
+    Parameters
+    ----------
+    problem
+        The examples.
+    potentials
+        (sum of the numbers of parts,) or a shape with as many entries.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from maxmargin.problem import AnyProblem, part_sizes
+    >>> from maxmargin.testing import toy_chains
+    >>> from maxmargin.torch import Parts, hinge_loss
+    >>> problem = toy_chains()
+    >>> theta = torch.zeros(int(part_sizes(problem).sum()), requires_grad=True)
+    >>> n_labels = len(problem.supervision.labels)  # each of which could be wrong
+    >>> hinge_loss(Parts(problem, theta), reduction="sum").item() == n_labels
+    True
+    """
+
+    def __init__(self, problem: AnyProblem, potentials: Tensor) -> None:
+        check_tensors(potentials=potentials)
+        lengths = part_sizes(problem)
+        if potentials.numel() != lengths.sum():
+            raise ValueError(f"potentials must be {lengths.sum()}, one per part, but there are {potentials.numel()}.")
+        self.given, self.tensors, self.n = problem, (potentials,), len(lengths)
+        self.starts, self.sizes = segments((np.cumsum(lengths) - lengths, lengths))
+
+    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
+        if y is not None or cost is not None:
+            raise ValueError("Parts take true outputs and costs from their problem: leave out y and cost.")
+        return self.given
+
+    def replaced(self, tensors: tuple[Tensor, ...]) -> Parts:
+        return Parts(self.given, *tensors)
+
+    def arranged(self, rows: list[np.ndarray]) -> Tensor:
+        return torch.as_tensor(np.concatenate(rows).astype(np.int64))

@@ -10,7 +10,7 @@ from maxmargin import inference
 from maxmargin.checks import check_count
 from maxmargin.losses import find_loss
 from maxmargin.problem import IMPOSSIBLE
-from maxmargin.torch.autograd import Batch, Scored, Spread, attain
+from maxmargin.torch.autograd import Batch, Scored, Spread, attain, batch_means
 from maxmargin.torch.potentials import Numbers, Potentials, Some, check_potentials
 from maxmargin.torch.untraced import untraced
 
@@ -44,10 +44,8 @@ def marginals(potentials: Some, *, n_jobs: int | None = None) -> Some:
     (tensor([0.2500, 0.2500, 0.2500, 0.2500]), tensor(4.))
     """
     own = check_potentials(potentials).unshared()
-    batch, loss = Batch(own, n_jobs=n_jobs), find_loss("log")
-    batch.need("exp", "marginals: a sum over all outputs is out of reach.")
-    _, means = batch.attain(batch.array(batch.flat), loss, is_relative=False)
-    found = Spread.apply(batch.flat, batch.flat.new_ones(own.n), batch, loss, means)
+    batch, *known = batch_means(own, "marginals", n_jobs)
+    found = Spread.apply(batch.flat, batch.flat.new_ones(own.n), batch, *known)
     pieces = torch.split(found, [tensor.numel() for tensor in own.tensors])
     return own.replaced(
         tuple(piece.view(tensor.shape).to(tensor.dtype) for piece, tensor in zip(pieces, own.tensors, strict=True))

@@ -18,7 +18,7 @@ from maxmargin.supervision.costs import labelling_costs
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.torch import potentials
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, RowPotentials
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, RowPotentials, tensor_at
 
 
 class LabelPotentials(RowPotentials):
@@ -41,11 +41,6 @@ class LabelPotentials(RowPotentials):
         return self.rows.entries[:, np.newaxis] * (self.tensors[1].ndim > 2)
 
     @property
-    def n(self) -> int:  # type: ignore[override]
-        """The number of examples."""
-        return self.rows.n
-
-    @property
     def n_labels(self) -> int:
         """The number of labels, L."""
         return self.tensors[0].shape[-1]
@@ -61,9 +56,6 @@ class LabelPotentials(RowPotentials):
 
     def _unshared_tables(self, tables: Tensor) -> Tensor:
         return tables.expand(self.n, *tables.shape) if tables.ndim == 2 else tables
-
-    def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
 
 
 def check_labels(labels: np.ndarray, n_labels: int, rows: BatchRows) -> None:
@@ -121,6 +113,9 @@ class Chains(LabelPotentials):
     False
     """
 
+    emissions: Tensor = tensor_at(0, "Those of the labels at each position; `start` and `end` are added.")
+    transitions: Tensor = tensor_at(1, "Those of pairs of labels.")
+
     def __init__(
         self,
         emissions: Tensor,
@@ -145,16 +140,6 @@ class Chains(LabelPotentials):
             self._lay_out(transitions.shape[1] * self._own_tables(), self.rows.lengths[:, np.newaxis] - 1)
         else:
             self._lay_out(self._own_tables(), 1)
-
-    @property
-    def emissions(self) -> Tensor:
-        """Those of the labels at each position; `start` and `end` are added."""
-        return self.tensors[0]
-
-    @property
-    def transitions(self) -> Tensor:
-        """Those of pairs of labels."""
-        return self.tensors[1]
 
     def unshared(self) -> Chains:
         return self.replaced((self.emissions, self._unshared_tables(self.transitions)))
@@ -220,6 +205,8 @@ class Trees(LabelPotentials):
     tensor([[1., 1., 1.]])
     """
 
+    nodes: Tensor = tensor_at(0, "Those of the labels of each node.")
+
     def __init__(self, nodes: Tensor, parents: Numbers, pairs: Tensor, lengths: Numbers | None = None) -> None:
         potentials.check_tensors(nodes=nodes, pairs=pairs)
         self.rows = BatchRows("nodes", nodes, lengths, 1, may_skip=True)
@@ -237,11 +224,6 @@ class Trees(LabelPotentials):
         self.kind_starts = starts_of(self.rows.lengths) if has_tables else np.arange(self.n + 1)
         self.kind = np.where(self.parent < 0, -1, places_in(self.rows.lengths) if has_tables else 0)
         self._lay_out(*(self.rows.segments(1) if has_tables else (self._own_tables(), 1)))
-
-    @property
-    def nodes(self) -> Tensor:
-        """Those of the labels of each node."""
-        return self.tensors[0]
 
     @property
     def pairs(self) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.example_checks import locate
-from maxmargin.problem import AnyProblem, part_sizes
+from maxmargin.problem import AnyProblem
 from maxmargin.torch.untraced import untraced
 from maxmargin.wording import name_type
 
@@ -86,6 +86,15 @@ class Potentials:
         parts = [tensor.reshape(-1) for tensor in self.tensors]
         flat = parts[0] if len(parts) == 1 else torch.cat(parts)
         return flat if flat.dtype in FLOATS else flat.float()
+
+
+def tensor_at(which: int, doc: str) -> Any:
+    """One of the tensors of potentials, under a name of its own."""
+
+    def find(potentials: Potentials) -> Tensor:
+        return potentials.tensors[which]
+
+    return property(find, doc=doc)
 
 
 Some = TypeVar("Some", bound=Potentials)
@@ -300,51 +309,13 @@ class RowPotentials(Potentials):
     rows: BatchRows
 
     @property
+    def n(self) -> int:  # type: ignore[override]
+        """The number of examples."""
+        return self.rows.n
+
+    @property
     def entries(self) -> np.ndarray:
         return self.rows.entries
 
-
-class Parts(Potentials):
-    """Potentials of the parts of any problem of the library, or of your own, one example after the other.
-
-    True outputs and costs are those of the problem, so losses take no y. What the weights of the problem are does not
-    matter: its features are not asked.
-
-    Parameters
-    ----------
-    problem
-        The examples.
-    potentials
-        (sum of the numbers of parts,) or a shape with as many entries.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from maxmargin.problem import AnyProblem, part_sizes
-    >>> from maxmargin.testing import toy_chains
-    >>> from maxmargin.torch import Parts, hinge_loss
-    >>> problem = toy_chains()
-    >>> theta = torch.zeros(int(part_sizes(problem).sum()), requires_grad=True)
-    >>> n_labels = len(problem.supervision.labels)  # each of which could be wrong
-    >>> hinge_loss(Parts(problem, theta), reduction="sum").item() == n_labels
-    True
-    """
-
-    def __init__(self, problem: AnyProblem, potentials: Tensor) -> None:
-        check_tensors(potentials=potentials)
-        lengths = part_sizes(problem)
-        if potentials.numel() != lengths.sum():
-            raise ValueError(f"potentials must be {lengths.sum()}, one per part, but there are {potentials.numel()}.")
-        self.given, self.tensors, self.n = problem, (potentials,), len(lengths)
-        self.starts, self.sizes = segments((np.cumsum(lengths) - lengths, lengths))
-
-    def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> AnyProblem:
-        if y is not None or cost is not None:
-            raise ValueError("Parts take true outputs and costs from their problem: leave out y and cost.")
-        return self.given
-
-    def replaced(self, tensors: tuple[Tensor, ...]) -> Parts:
-        return Parts(self.given, *tensors)
-
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return torch.as_tensor(np.concatenate(rows).astype(np.int64))
+        return self.rows.arrange(rows)

@@ -23,10 +23,10 @@ from maxmargin.problem import part_sizes
 from maxmargin.structures.derived.linearized import LinearizedProblem, linearized
 from maxmargin.structures.derived.selected import NOTHING
 from maxmargin.torch.autograd import Batch
-from maxmargin.torch.choice_potentials import Candidates
+from maxmargin.torch.choice_potentials import Candidates, Parts
 from maxmargin.torch.label_potentials import Chains, LabelPotentials, Trees
 from maxmargin.torch.linked.link_potentials import Matchings
-from maxmargin.torch.potentials import Costs, Parts, Potentials
+from maxmargin.torch.potentials import Costs, Potentials
 from maxmargin.torch.supervised.full_losses import structured_loss
 
 

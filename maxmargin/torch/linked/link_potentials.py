@@ -16,7 +16,7 @@ from maxmargin.structures.monotone.alignment_problem import N_TURNS, AlignmentPr
 from maxmargin.structures.monotone.grid_paths import ENDED, N_MOVES
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.torch import potentials
-from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials
+from maxmargin.torch.potentials import BatchRows, Costs, Numbers, Potentials, RowPotentials, tensor_at
 
 
 def read_sides(scores: Tensor, sizes: Numbers | None) -> np.ndarray:
@@ -40,7 +40,7 @@ def rows_of_links(scores: Tensor, sides: np.ndarray) -> list[tuple[np.ndarray, n
     return [(first + v * n_right, np.where(v < sides[:, 0], sides[:, 1], 0)) for v in range(n_left)]
 
 
-class Matchings(Potentials):
+class Matchings(RowPotentials):
     """Scores of links between left and right nodes, at most one for each node.
 
     Parameters
@@ -63,22 +63,18 @@ class Matchings(Potentials):
     tensor([[ 1,  0, -1]])
     """
 
+    scores: Tensor = tensor_at(0, "Those of links.")
+
     def __init__(self, scores: Tensor, sizes: Numbers | None = None, unmatched: Tensor | None = None) -> None:
         potentials.check_tensors(scores=scores, unmatched=unmatched)
-        self.sides = read_sides(scores, sizes)
-        self.n, n_left, _ = scores.shape
+        self.sides, n_left = read_sides(scores, sizes), scores.shape[1]
+        self.rows = BatchRows("scores", scores[:, :, 0], self.sides[:, 0], 0)
         if unmatched is not None and tuple(unmatched.shape) != (self.n, n_left):
             raise ValueError(f"unmatched must have the shape {(self.n, n_left)}, not {tuple(unmatched.shape)}.")
-        self.rows = BatchRows("scores", scores[:, :, 0], self.sides[:, 0], 0)
         self.tensors = (scores,) if unmatched is None else (scores, unmatched)
         lefts = self.sides[:, 0]
         nobody = NOTHING if unmatched is None else scores.numel() + n_left * np.arange(self.n)
         self.starts, self.sizes = potentials.segments(*rows_of_links(scores, self.sides), (nobody, lefts))
-
-    @property
-    def scores(self) -> Tensor:
-        """Those of links."""
-        return self.tensors[0]
 
     @property
     def alone(self) -> Tensor | None:
@@ -92,9 +88,6 @@ class Matchings(Potentials):
     def replaced(self, tensors: tuple[Tensor, ...]) -> Matchings:
         scores, *unmatched = tensors
         return Matchings(scores, self.sides, *unmatched)
-
-    def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> MatchingProblem:
         if cost is not None:
@@ -157,6 +150,8 @@ class Alignments(Potentials):
     tensor([[0, 1, 2, 2]])
     """
 
+    scores: Tensor = tensor_at(0, "Those of links.")
+
     def __init__(
         self,
         scores: Tensor,
@@ -193,11 +188,6 @@ class Alignments(Potentials):
         self.starts, self.sizes = potentials.segments(
             *rows_of_links(scores, self.sides), *gaps, (starts["moves"], N_TURNS)
         )
-
-    @property
-    def scores(self) -> Tensor:
-        """Those of links."""
-        return self.tensors[0]
 
     @property
     def moves(self) -> Tensor | None:

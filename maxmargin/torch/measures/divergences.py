@@ -13,9 +13,9 @@ from torch.autograd import Function
 from torch.autograd.function import FunctionCtx, once_differentiable
 
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.losses import BaseLoss, find_loss
+from maxmargin.losses import BaseLoss
 from maxmargin.torch import loss_loops
-from maxmargin.torch.autograd import Batch, Bent, Spread
+from maxmargin.torch.autograd import Batch, Bent, Spread, batch_means
 from maxmargin.torch.functions import log_partition
 from maxmargin.torch.potentials import Potentials, check_potentials
 from maxmargin.torch.untraced import untraced
@@ -49,10 +49,8 @@ class Expected(Function):
 @untraced
 def _expect(p: Potentials, q: Potentials, n_jobs: int | None) -> Tensor:
     """The expected scores of q under p, (n,)."""
-    batch, loss = Batch(p, n_jobs=n_jobs), find_loss("log")
-    batch.need("exp", "entropy: a sum over all outputs is out of reach.")
-    _, means = batch.attain(batch.array(batch.flat), loss, is_relative=False)
-    return Expected.apply(batch.flat, q.flat.to(batch.flat), batch, loss, means)
+    batch, *known = batch_means(p, "entropy", n_jobs)
+    return Expected.apply(batch.flat, q.flat.to(batch.flat), batch, *known)
 
 
 def entropy(potentials: Potentials, *, n_jobs: int | None = None) -> Tensor:

@@ -30,10 +30,10 @@ from maxmargin.torch.potentials import (
     Costs,
     Labelled,
     Numbers,
-    Potentials,
     RowPotentials,
     as_integers,
     check_tensors,
+    tensor_at,
 )
 
 
@@ -67,6 +67,8 @@ class Dependencies(RowPotentials):
     (tensor([[2, 0]]), tensor([[1, 1]]))
     """
 
+    scores: Tensor = tensor_at(0, "Those of arcs, or of labelled arcs.")
+
     def __init__(
         self, scores: Tensor, lengths: Numbers | None = None, *, projective: bool = True, single_root: bool = True
     ) -> None:
@@ -77,7 +79,7 @@ class Dependencies(RowPotentials):
         self.n_labels = scores.shape[3] if scores.ndim == 4 else 0
         self.rows = BatchRows("scores", scores.flatten(2)[:, :, 0], lengths, 0)
         self.projective, self.single_root = projective, single_root
-        self.tensors, self.n, (n_words, n_heads) = (scores,), self.rows.n, scores.shape[1:3]
+        self.tensors, (n_words, n_heads) = (scores,), scores.shape[1:3]
         words, heads = self.rows.first[:, np.newaxis] + np.arange(n_words), self.rows.lengths[:, np.newaxis] + 1
         is_word = np.arange(n_words) < self.rows.lengths[:, np.newaxis]
         self.starts, self.sizes = n_heads * words, np.where(is_word, heads, 0)
@@ -87,11 +89,6 @@ class Dependencies(RowPotentials):
             pairs = np.stack([np.full(arcs.shape, NOTHING), arcs * self.n_labels], axis=-1)
             self.starts = pairs.reshape(self.n, -1)
             self.sizes = (is_arc[..., np.newaxis] * np.array([1, self.n_labels])).reshape(self.n, -1)
-
-    @property
-    def scores(self) -> Tensor:
-        """Those of arcs, or of labelled arcs."""
-        return self.tensors[0]
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> Dependencies:
         return self._of_rows(self.rows.given, *tensors)
@@ -109,7 +106,7 @@ class Dependencies(RowPotentials):
 
     def arranged(self, rows: list[np.ndarray]) -> Tensor:
         if not self.n_labels:
-            return self.rows.arrange(rows)
+            return super().arranged(rows)
         pairs = [np.where(row < 0, -1, np.divmod(row, self.n_labels)) for row in rows]
         return torch.stack([self.rows.arrange([pair[which] for pair in pairs]) for which in (0, 1)], dim=-1)
 
@@ -151,7 +148,7 @@ class Dependencies(RowPotentials):
         return arcs if labels is None else arcs * self.n_labels + labels
 
 
-class SpanTrees(Potentials):
+class SpanTrees(RowPotentials):
     """Scores of labelled spans of words, of which a tree has those that do not cross.
 
     Parameters
@@ -175,12 +172,14 @@ class SpanTrees(Potentials):
              [-1, -1,  0]]])
     """
 
+    scores: Tensor = tensor_at(0, "Those of labelled spans.")
+
     def __init__(self, scores: Tensor, lengths: Numbers | None = None) -> None:
         check_tensors(scores=scores)
         if scores.ndim != 4 or scores.shape[2] != scores.shape[1] + 1 or not scores.shape[3]:
             raise ValueError(f"scores must have the shape (B, n, n + 1, L), not {tuple(scores.shape)}.")
         self.rows = BatchRows("scores", scores[:, :, 0, 0], lengths, 0)
-        self.n, (n_words, n_ends, self.n_labels) = self.rows.n, scores.shape[1:]
+        n_words, n_ends, self.n_labels = scores.shape[1:]
         bare = scores.new_zeros(self.n, n_words * n_ends // 2)  # of spans without a label
         self.tensors = scores, bare
         lengths, lo = self.rows.lengths, np.arange(n_words)
@@ -189,11 +188,6 @@ class SpanTrees(Potentials):
         at = scores.numel() + bare.shape[1] * np.arange(self.n)
         self.starts = np.column_stack([first * self.n_labels, at])
         self.sizes = np.column_stack([sizes * self.n_labels, lengths * (lengths + 1) // 2])
-
-    @property
-    def scores(self) -> Tensor:
-        """Those of labelled spans."""
-        return self.tensors[0]
 
     def replaced(self, tensors: tuple[Tensor, ...]) -> SpanTrees:
         other = SpanTrees(tensors[0], self.rows.lengths)

@@ -12,7 +12,7 @@ from maxmargin.structures.segments.segment_parts import list_segments
 from maxmargin.structures.segments.segment_problem import SegmentProblem
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.torch.label_potentials import supervise_labels
-from maxmargin.torch.potentials import BatchRows, Costs, Labelled, Numbers, RowPotentials, check_tensors
+from maxmargin.torch.potentials import BatchRows, Costs, Labelled, Numbers, RowPotentials, check_tensors, tensor_at
 
 
 class Segments(RowPotentials):
@@ -53,6 +53,10 @@ class Segments(RowPotentials):
     tensor([[1, 3, 0, 2]])
     """
 
+    emissions: Tensor = tensor_at(0, "Those of rows, by their roles.")
+    transitions: Tensor = tensor_at(1, "Those of pairs of labels; of mean parts, expected counts of them.")
+    durations: Tensor = tensor_at(2, "Those of lengths of segments; of mean parts, expected counts of them.")
+
     def __init__(
         self,
         emissions: Tensor,
@@ -63,7 +67,7 @@ class Segments(RowPotentials):
     ) -> None:
         check_tensors(emissions=emissions, transitions=transitions, durations=durations, segments=segments)
         self.rows = BatchRows("emissions", emissions, lengths, 2, may_skip=True)
-        self.n, (n_roles, self.n_labels) = self.rows.n, emissions.shape[-2:]
+        n_roles, self.n_labels = emissions.shape[-2:]
         if n_roles not in (2, 3):
             raise ValueError(f"emissions must have 2 or 3 roles of rows, but has the shape {tuple(emissions.shape)}.")
         self._check_table("transitions", transitions, self.n_labels)
@@ -108,21 +112,6 @@ class Segments(RowPotentials):
         self.sizes = np.column_stack([sizes, is_there * n_labels, np.tile(counts, (self.n, 1))])
 
     @property
-    def emissions(self) -> Tensor:
-        """Those of rows, by their roles."""
-        return self.tensors[0]
-
-    @property
-    def transitions(self) -> Tensor:
-        """Those of pairs of labels; of mean parts, expected counts of them."""
-        return self.tensors[1]
-
-    @property
-    def durations(self) -> Tensor:
-        """Those of lengths of segments; of mean parts, expected counts of them."""
-        return self.tensors[2]
-
-    @property
     def segments(self) -> Tensor | None:
         """Those of whole segments."""
         return self.tensors[3] if len(self.tensors) > 3 else None
@@ -143,9 +132,6 @@ class Segments(RowPotentials):
         self, lengths: Numbers | Labelled, emissions: Tensor, transitions: Tensor, durations: Tensor, *segments: Tensor
     ) -> Segments:
         return Segments(emissions, transitions, durations, lengths, *segments)
-
-    def arranged(self, rows: list[np.ndarray]) -> Tensor:
-        return self.rows.arrange(rows)
 
     def problem(self, y: Numbers | None, cost: Costs | None, dtype: npt.DTypeLike) -> SegmentProblem:
         n_labels, n_columns = self.n_labels, self.emissions.shape[-2] * self.n_labels

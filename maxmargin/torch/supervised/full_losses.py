@@ -7,7 +7,8 @@ from torch import Tensor
 from maxmargin.checks import check_choice
 from maxmargin.losses import BaseLoss, Loss, SquaredLoss, find_loss
 from maxmargin.torch.autograd import attain
-from maxmargin.torch.potentials import Costs, NothingKnown, Numbers, Parts, Potentials, check_potentials
+from maxmargin.torch.choice_potentials import Parts
+from maxmargin.torch.potentials import Costs, NothingKnown, Numbers, Potentials, check_potentials
 from maxmargin.torch.untraced import untraced
 
 REDUCTIONS = ("mean", "sum", "none")
