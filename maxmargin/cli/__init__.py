@@ -12,7 +12,7 @@ from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, CommandGroup, reports_errors
 from maxmargin.cli.options import Choices, with_choices
 from maxmargin.cli.text_commands.commands import add_commands
-from maxmargin.cli.text_commands.format_options import PredictedFormat, TextEncoding, Texts
+from maxmargin.cli.text_commands.format_options import MinCount, PredictedFormat, TextEncoding, Texts, VectorLength
 from maxmargin.cli.text_commands.model_options import ClustersBy
 from maxmargin.version import __version__
 
@@ -218,8 +218,9 @@ def evaluate(
     """
     from maxmargin.cli.tagging import run_evaluate
 
-    shown = {"with_confusion": confusion, "calibration": calibration, "matches": matches, "intervals": intervals}
-    run_evaluate(model, file or [STDIN], format, encoding, **shown, precision=precision, jobs=jobs, as_json=json)
+    asked = {"confusion": confusion, "calibration": calibration, "matches": matches, "intervals": intervals}
+    shown = {name for name, is_asked in asked.items() if is_asked}
+    run_evaluate(model, file or [STDIN], format, encoding, shown, precision=precision, jobs=jobs, as_json=json)
 
 
 @app.command()
@@ -255,12 +256,12 @@ def clusters(
     file: Texts,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the classes.", metavar="FILE")],
     classes: Annotated[int, typer.Option(min=2, help="Number of classes.")] = 256,
-    min_count: Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")] = 2,
+    min_count: MinCount = 2,
     max_passes: Annotated[int, typer.Option(min=1, help="How often words may move at most.")] = 20,
     by: Annotated[ClustersBy, typer.Option(help="The exchange algorithm, or k-means of vectors of words.")] = (
         ClustersBy.exchange
     ),
-    size: Annotated[int, typer.Option(min=1, help="Length of vectors.")] = 50,
+    size: VectorLength = 50,
     encoding: TextEncoding = "utf-8",
 ) -> None:
     """Learn classes of words from text that nobody has tagged, for `maxmargin train --classes`.
@@ -277,8 +278,8 @@ def clusters(
 def vectors(
     file: Texts,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the vectors.", metavar="FILE")],
-    size: Annotated[int, typer.Option(min=1, help="Length of vectors.")] = 50,
-    min_count: Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")] = 2,
+    size: VectorLength = 50,
+    min_count: MinCount = 2,
     encoding: TextEncoding = "utf-8",
 ) -> None:
     """Learn vectors of words from text that nobody has tagged, for `maxmargin train --vectors`.

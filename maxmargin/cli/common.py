@@ -287,11 +287,11 @@ def tell_command() -> str:
     return shlex.join(["maxmargin", *CommandGroup.asked])
 
 
-def load_tagger(path: Path, jobs: int = -1) -> Tagger:
-    """The tagger in a file, which predicts on so many threads; -1 is all cores."""
+def load_tagger(path: Path) -> Tagger:
+    """The tagger in a file, which predicts on all cores."""
     from maxmargin.persist import load
 
-    return check_tagger(load(path), path, jobs)
+    return check_tagger(load(path), path)
 
 
 def check_light(tagger: object, path: Path, jobs: int = -1) -> Tagger | LightTagger:
@@ -302,7 +302,7 @@ def check_light(tagger: object, path: Path, jobs: int = -1) -> Tagger | LightTag
 
 
 def check_tagger(tagger: object, path: Path, jobs: int = -1) -> Tagger:
-    """What a file holds, if it is a tagger that is fitted, as `load_tagger`."""
+    """What a file holds, if it is a tagger that is fitted, which predicts on so many threads; -1 is all cores."""
     from maxmargin.tagger.word_tagger import Tagger
 
     if not isinstance(tagger, Tagger):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ from maxmargin.cli.common import STDIN
 from maxmargin.cli.tags import check_tags_known, in_scheme
 from maxmargin.metrics import (
     Comparison,
+    EntityScore,
     Interval,
     MatchScore,
     bootstrap,
@@ -30,29 +33,65 @@ if TYPE_CHECKING:
     from maxmargin.tagger.word_tagger import Tagger
 
 
+@dataclass
+class Scores:
+    """What there is to say of predictions: numbers by name, for JSON, and lines for people."""
+
+    found: dict[str, object]
+    lines: list[str]
+
+    def add(self, name: str, value: object, line: str) -> None:
+        """One more of both."""
+        self.found[name] = value
+        self.lines.append(line)
+
+    def add_interval(self, title: str, interval: Interval) -> None:
+        """A score with its interval."""
+        self.add("interval", interval._asdict(), f"{title}, with an interval of 95 %: {interval}")
+
+    def add_comparison(
+        self, comparison: Comparison, first: Path, second: Path, scores: str = "Scores", outputs: str = "tags"
+    ) -> None:
+        """A comparison of two models, as a table and a sentence."""
+        found = {
+            name: value._asdict() if isinstance(value, Interval) else value
+            for name, value in comparison._asdict().items()
+        }
+        told = comparison.tell(str(first), str(second), outputs)
+        self.add("comparison", found, f"\n{scores}, with intervals of 95 %:\n{told}")
+
+    def tell(self, *, as_json: bool) -> None:
+        """Print them."""
+        if as_json:
+            common.print_json(self.found)
+            return
+        for line in self.lines:
+            common.show(line)
+
+
 def run_evaluate(
     model: Path,
     given: list[Path],
     format: str | None,
     encoding: str | None,
+    shown: Collection[str],
     *,
-    with_confusion: bool,
-    calibration: bool,
-    matches: bool,
-    intervals: bool,
     precision: float | None,
     jobs: int,
     as_json: bool,
 ) -> None:
-    """Compare the tags that a tagger gives the sentences of a file, or the trees of a parser, with those in it."""
+    """Compare the tags that a tagger gives the sentences of a file, or the trees of a parser, with those in it.
+
+    By scores and what else is to be shown: "confusion", "calibration", "matches", "intervals".
+    """
     found_model = open_tagger(model, jobs)
     if common.is_parser(found_model):
         from maxmargin.cli.text_commands.tree_files import run_evaluate_parser
 
-        if with_confusion or calibration or matches or precision is not None:
+        if precision is not None or not {*shown} <= {"intervals"}:
             raise ValueError("--confusion, --calibration, --matches and --precision are those of tags, not of parsers.")
-        shown = {"intervals": intervals, "as_json": as_json}
-        run_evaluate_parser(found_model, model, given, format, encoding, jobs=jobs, **shown)
+        how = {"intervals": "intervals" in shown, "as_json": as_json}
+        run_evaluate_parser(found_model, model, given, format, encoding, jobs=jobs, **how)
         return
     tagger = common.check_light(found_model, model, jobs)
     others = [path for path in given[:1] if is_model(path)]
@@ -61,61 +100,46 @@ def run_evaluate(
     true = true_tags(document, tagger)
     predicted = predict_all(tagger, document)
     has_entities = tagger.scheme_ is not None
-    if (matches or precision is not None) and not has_entities:
+    if ("matches" in shown or precision is not None) and not has_entities:
         raise ValueError("--matches and --precision need tags that spell entities, which those of the tagger do not.")
-    found: dict[str, Any] = {
-        "token_accuracy": token_accuracy(true, predicted),
-        "sentence_accuracy": sequence_accuracy(true, predicted),
-    }
-    lines = [
-        f"tags: {found['token_accuracy']:.2%} right; sentences: {found['sentence_accuracy']:.2%} without a mistake"
-    ]
+    of_tags, of_sentences = token_accuracy(true, predicted), sequence_accuracy(true, predicted)
+    scores = Scores(
+        {"token_accuracy": of_tags, "sentence_accuracy": of_sentences},
+        [f"tags: {of_tags:.2%} right; sentences: {of_sentences:.2%} without a mistake"],
+    )
     if has_entities:
         report = entity_report(true, predicted)
-        scores = {"overall": report.overall, **report.types}
-        found["entities"] = {
-            name: {"precision": score.precision, "recall": score.recall, "f1": score.f1, **score._asdict()}
-            for name, score in scores.items()
-        }
-        lines.insert(0, str(report))
-    if intervals and not others:
-        interval = bootstrap(true, predicted, entities=has_entities)
-        found["interval"] = interval._asdict()
-        lines.append(f"{'F1' if has_entities else 'right tags'}, with an interval of 95 %: {interval}")
-    if matches:
+        of_types = {"overall": report.overall, **report.types}
+        scores.found["entities"] = {name: _shares(score) | score._asdict() for name, score in of_types.items()}
+        scores.lines.insert(0, str(report))
+    if "intervals" in shown and not others:
+        title = "F1" if has_entities else "right tags"
+        scores.add_interval(title, bootstrap(true, predicted, entities=has_entities))
+    if "matches" in shown:
         match = match_report(true, predicted)
-        found["matches"] = {way: score._asdict() | _shares(score) for way, score in match._asdict().items()}
-        lines.append(f"\nEntities that are right in part:\n{match}")
+        ways = {way: score._asdict() | _shares(score) for way, score in match._asdict().items()}
+        scores.add("matches", ways, f"\nEntities that are right in part:\n{match}")
     if others:
         second = common.check_light(open_tagger(others[0], jobs), others[0], jobs)
         comparison = compare_taggings(true, predicted, predict_all(second, document, tagger), entities=has_entities)
-        found["comparison"] = {
-            name: value._asdict() if isinstance(value, Interval) else value
-            for name, value in comparison._asdict().items()
-        }
-        lines.append(tell_comparison(comparison, model, others[0]))
+        scores.add_comparison(comparison, model, others[0])
     if precision is not None:
         tagger.threshold = None
         entities = [*common.in_batches(document.X, tagger.predict_entities)]
-        found["threshold"] = entity_curve(true, entities).threshold_for(precision)
-        lines.append(
-            f"entities of a probability of {found['threshold']:.4f} have a precision of {precision:.2%} at least"
-        )
-    if calibration:
+        threshold = entity_curve(true, entities).threshold_for(precision)
+        line = f"entities of a probability of {threshold:.4f} have a precision of {precision:.2%} at least"
+        scores.add("threshold", threshold, line)
+    if "calibration" in shown:
         marginals = [*common.in_batches(document.X, tagger.predict_marginals)]
-        found["calibration_error"] = expected_calibration_error(true, marginals, tagger.classes_)
-        lines.append(f"expected calibration error of probabilities: {found['calibration_error']:.4f}")
-    if with_confusion:
+        error = expected_calibration_error(true, marginals, tagger.classes_)
+        scores.add("calibration_error", error, f"expected calibration error of probabilities: {error:.4f}")
+    if "confusion" in shown:
         counts = confusion(true, predicted)
-        found["confusion"] = {"tags": counts.labels, "counts": counts.counts.tolist()}
-        lines.append(f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
-    if as_json:
-        common.print_json(found)
-        return
-    for line in lines:
-        common.show(line)
+        table = {"tags": counts.labels, "counts": counts.counts.tolist()}
+        scores.add("confusion", table, f"\nTrue tags in rows, predicted ones in columns:\n{counts}")
+    scores.tell(as_json=as_json)
     unknown = sorted({tag for tags in true for tag in tags} - {*tagger.classes_.tolist()})
-    if unknown:
+    if unknown and not as_json:
         common.say(f"Warning: the tagger does not know {', '.join(map(str, unknown))}.")
 
 
@@ -147,12 +171,5 @@ def predict_all(
     return [*common.in_batches(document.X, tagger.predict)]
 
 
-def _shares(score: MatchScore) -> dict[str, float]:
+def _shares(score: EntityScore | MatchScore) -> dict[str, float]:
     return {"precision": score.precision, "recall": score.recall, "f1": score.f1}
-
-
-def tell_comparison(
-    comparison: Comparison, first: Path, second: Path, scores: str = "Scores", outputs: str = "tags"
-) -> str:
-    """A comparison of two models, as a table and a sentence."""
-    return f"\n{scores}, with intervals of 95 %:\n{comparison.tell(str(first), str(second), outputs)}"

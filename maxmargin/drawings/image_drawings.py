@@ -152,8 +152,14 @@ def draw_boxes(example: Outcome) -> Markup:
         marks.append(_rectangle(example.found, "spurious" if _overlap(example) < HALF else "right", "found"))
     if example.true is not None and np.any(example.true):
         marks.append(_rectangle(example.true, "missed", "true"))
+    return _mark_image(example, marks)
+
+
+def _mark_image(example: Outcome, marks: Sequence[Markup]) -> Markup:
+    """Marks over the image of an example, in cells."""
     shape = np.shape(example.x)[:2]
-    return _over_image(_ground(example.shown, shape, f"image-{example.i}")[0], shape, marks)
+    ground, _ = _ground(example.shown, shape, f"image-{example.i}")
+    return _over_image(ground, shape, marks)
 
 
 def _rectangle(box: Sequence[int], style: str, title: str) -> Markup:
@@ -194,8 +200,7 @@ def draw_pose(example: Outcome) -> Markup:
         ]
         for k, (x, y) in enumerate(joints.tolist()):
             marks.append(tag("circle", tag("title", f"joint {k}"), cx=x, cy=y, r=0.25, class_=f"box {style}"))
-    shape = np.shape(example.x)[:2]
-    return _over_image(_ground(example.shown, shape, f"image-{example.i}")[0], shape, marks)
+    return _mark_image(example, marks)
 
 
 MASKS = Drawing(draw_mask, tell_masks, ask_proofs, as_labels, confusions_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import eq
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from maxmargin.text.schemes import find_entities
 
 LEVEL = 0.95  # of intervals
 CHUNK = 1 << 22  # numbers drawn at a time
+N_DRAWS = 1000
 
 
 class Interval(NamedTuple):
@@ -63,7 +65,7 @@ class Comparison(NamedTuple):
 
 
 def bootstrap(
-    y_true: object, y_pred: object, *, entities: bool = True, n_draws: int = 1000, random_state: int = 0
+    y_true: object, y_pred: object, *, entities: bool = True, n_draws: int = N_DRAWS, random_state: int = 0
 ) -> Interval:
     """A score with its bootstrap interval: sentences are drawn, as many as there are, each time.
 
@@ -87,8 +89,7 @@ def bootstrap(
     >>> round(interval.value, 4), interval.low < interval.value < interval.high
     (0.9873, True)
     """
-    counts = _counts(y_true, y_pred, entities)
-    return _interval(_score(counts.sum(axis=0)), _score(_draws(counts, n_draws, random_state)))
+    return _resample(_counts(y_true, y_pred, entities), n_draws, random_state)
 
 
 def compare_taggings(
@@ -97,7 +98,7 @@ def compare_taggings(
     y_second: object,
     *,
     entities: bool = True,
-    n_draws: int = 1000,
+    n_draws: int = N_DRAWS,
     random_state: int = 0,
 ) -> Comparison:
     """Whether one of two taggers is better: a paired bootstrap, and a test by approximate randomization (Noreen 1989).
@@ -121,7 +122,7 @@ def compare_taggings(
     return _compare(first, second, n_draws, random_state)
 
 
-def bootstrap_means(sums: np.ndarray, weights: np.ndarray, *, n_draws: int = 1000, random_state: int = 0) -> Interval:
+def bootstrap_means(sums: np.ndarray, weights: np.ndarray, *, n_draws: int = N_DRAWS) -> Interval:
     """A weighted mean with its bootstrap interval, from the weighted sums of examples and their weights.
 
     Examples
@@ -132,13 +133,10 @@ def bootstrap_means(sums: np.ndarray, weights: np.ndarray, *, n_draws: int = 100
     >>> round(interval.value, 4), interval.high
     (0.8333, 1.0)
     """
-    counts = _as_counts(sums, weights)
-    return _interval(_score(counts.sum(axis=0)), _score(_draws(counts, n_draws, random_state)))
+    return _resample(_as_counts(sums, weights), n_draws, 0)
 
 
-def compare_means(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray, *, n_draws: int = 1000, random_state: int = 0
-) -> Comparison:
+def compare_means(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> Comparison:
     """Whether one of two models is better, by the weighted sums of their merits for each example: `compare_taggings`.
 
     Examples
@@ -149,7 +147,12 @@ def compare_means(
     >>> found.difference.value, found.p_value < 0.01
     (1.0, True)
     """
-    return _compare(_as_counts(first, weights), _as_counts(second, weights), n_draws, random_state)
+    return _compare(_as_counts(first, weights), _as_counts(second, weights), N_DRAWS, 0)
+
+
+def _resample(counts: np.ndarray, n_draws: int, random_state: int) -> Interval:
+    """The score of counts with its interval."""
+    return _interval(_score(counts.sum(axis=0)), _score(_draws(counts, n_draws, random_state)))
 
 
 def _as_counts(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -181,13 +184,9 @@ def _counts(y_true: object, y_pred: object, entities: bool) -> np.ndarray:
         true, predicted = ([{*row} for row in find_entities(y)] for y in (true, predicted))
         rows = [(len(a), len(b), len(a & b)) for a, b in zip(true, predicted, strict=True)]
     else:
-        right = (sum(map(_same, a, b)) for a, b in zip(true, predicted, strict=True))
+        right = (sum(map(eq, a, b)) for a, b in zip(true, predicted, strict=True))
         rows = [(len(a), len(a), n) for a, n in zip(true, right, strict=True)]
     return np.array(rows, np.float64)
-
-
-def _same(a: object, b: object) -> bool:
-    return a == b
 
 
 def _score(counts: np.ndarray) -> np.ndarray:

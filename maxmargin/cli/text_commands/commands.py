@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
-from maxmargin.cli.text_commands.format_options import Format, Tokenizer
+from maxmargin.cli.text_commands.format_options import Format, TextEncoding, Tokenizer
 
 
 def tag(
@@ -40,8 +40,7 @@ def tag(
 
     if html and format is not None:
         raise typer.BadParameter("--html and --format are two ways to write: give one of them.")
-    how: dict[str, Any] = {"source_format": read, "format": "html" if html else format}
-    how |= {"encoding": encoding, "tokenizer": tokenizer}
+    how = {"source_format": read, "format": "html" if html else format, "encoding": encoding, "tokenizer": tokenizer}
     run_tag(model, file or [STDIN], output, **how, threshold=threshold)
 
 
@@ -53,7 +52,7 @@ def convert(
         Format | None,
         typer.Option("--to", "-t", help="Format to write.", show_default="columns, or by the end of the name"),
     ] = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
+    encoding: TextEncoding = "utf-8",
     tokenizer: Tokenizer = None,
 ) -> None:
     """Write files of tagged sentences, or of texts with entities, in another format.
@@ -82,7 +81,7 @@ def suggest(
 def check(
     file: Annotated[list[Path], options.inputs("tagged sentences", metavar="FILE...")],
     format: options.FileFormat = None,
-    encoding: Annotated[str, typer.Option(help="Encoding of the files.", callback=options.check_encoding)] = "utf-8",
+    encoding: TextEncoding = "utf-8",
     tokenizer: Tokenizer = None,
     strict: Annotated[bool, typer.Option("--strict", help="Fail for warnings, too.")] = False,
     json: options.Json = False,

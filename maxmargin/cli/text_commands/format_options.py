@@ -81,4 +81,6 @@ Texts = Annotated[
         metavar="FILE...",
     ),
 ]
+MinCount = Annotated[int, typer.Option(min=1, help="Leave out words that occur less often.")]
+VectorLength = Annotated[int, typer.Option("--size", min=1, help="Length of vectors.")]
 TextEncoding = Annotated[str, typer.Option("--encoding", help="Encoding of the files.", callback=check_encoding)]

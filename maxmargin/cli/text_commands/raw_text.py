@@ -38,22 +38,17 @@ def run_tag(
     given: list[Path],
     output: Path | None,
     *,
-    source_format: str | None = None,
-    format: str | None = None,
-    encoding: str | None = None,
-    tokenizer: str | None = None,
     threshold: float | None = None,
-    jobs: int = -1,
+    **how: str | None,
 ) -> None:
-    """Write the entities that a tagger finds in texts; in the format "html", as a page."""
+    """Write the entities that a tagger finds in texts, as `tag_files` does; in the format "html", as a page."""
     sources = find_files(given)
     if output is not None:
         keep_apart(output, "output", [model, *sources])
-    tagger = check_light(open_tagger(model, jobs), model, jobs)
+    tagger = check_light(open_tagger(model), model)
     if threshold is not None:
         tagger.threshold = threshold
-    how: dict[str, str | None] = {"source_format": source_format, "format": format, "encoding": encoding}
-    tag_files(tagger, sources, output, **how, tokenizer=tokenizer)
+    tag_files(tagger, sources, output, **how)
 
 
 def tag_files(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from maxmargin.cli.common import BATCH, STDIN, find_files, is_parser, print_json, show, writing
-from maxmargin.cli.tagging import is_model, tell_comparison
+from maxmargin.cli.common import BATCH, STDIN, find_files, is_parser, writing
+from maxmargin.cli.tagging import Scores, is_model
 from maxmargin.encode.sentences.head_trees import check_heads
-from maxmargin.metrics import Interval, bootstrap, compare_taggings, las, uas
+from maxmargin.metrics import bootstrap, compare_taggings, las, uas
 from maxmargin.metrics.attachment import is_punctuation
 from maxmargin.persist import load
 from maxmargin.text.sentence_files.conllu import Sentence, lines_of, parse_conllu
@@ -107,30 +107,19 @@ def run_evaluate_parser(
     true = [sentence.arcs for sentence in sentences]
     parser[-1].set_params(n_jobs=jobs)
     predicted = parser.predict(sentences)
-    scores = score_trees(sentences, predicted)
-    found: dict[str, Any] = scores._asdict()
-    lines = [str(scores)]
+    attachment = score_trees(sentences, predicted)
+    scores = Scores(attachment._asdict(), [str(attachment)])
     counted = count_arcs(sentences, true), count_arcs(sentences, predicted)
     if intervals and not others:
-        interval = bootstrap(*counted, entities=False)
-        found["interval"] = interval._asdict()
-        lines.append(f"LAS, with an interval of 95 %: {interval}")
+        scores.add_interval("LAS", bootstrap(*counted, entities=False))
     if others:
         second = load(others[0])
         if not is_parser(second):
             raise ValueError(f"{str(others[0])!r} holds no parser, so that it cannot be compared with one.")
         second[-1].set_params(n_jobs=jobs)
         comparison = compare_taggings(*counted, count_arcs(sentences, second.predict(sentences)), entities=False)
-        found["comparison"] = {
-            name: value._asdict() if isinstance(value, Interval) else value
-            for name, value in comparison._asdict().items()
-        }
-        lines.append(tell_comparison(comparison, model, others[0], "LAS", "trees"))
-    if as_json:
-        print_json(found)
-        return
-    for line in lines:
-        show(line)
+        scores.add_comparison(comparison, model, others[0], "LAS", "trees")
+    scores.tell(as_json=as_json)
 
 
 def score_trees(sentences: Sequence[Sentence], predicted: list[Tree]) -> Attachment:
