@@ -22,7 +22,7 @@ def predicts_shards(cls: type[Model]) -> type[Model]:
     return cls
 
 
-def predict_in_turn(method: Callable[..., Any]) -> Callable[..., Any]:
+def predict_in_turn(method: Callable[..., object]) -> Callable[..., Any]:
     """A prediction that is made of one shard after the other, where X is `Shards`."""
 
     @wraps(method)

@@ -112,7 +112,7 @@ class Shards(Sequence[Shard]):
         has_y = True
         try:
             for k, chunk in enumerate(chunks):
-                X, y = check_chunk(chunk, f"Shard {k}")
+                X, y = check_portion(chunk, f"Shard {k}")
                 has_y = y is not None if k == 0 else has_y
                 if has_y != (y is not None):
                     raise ValueError(f"Shard {k} has {'no y' if has_y else 'y'}, unlike shard 0.")
@@ -264,11 +264,11 @@ def _read_stored(folder: Location, shard: dict[str, object]) -> Shard:
     return Shard(*read_shard(folder, shard))
 
 
-def check_chunk(chunk: object, name: str) -> tuple[object, object]:
-    """X and y of a chunk, which messages call by a name."""
-    if not (isinstance(chunk, (tuple, list)) and len(chunk) == 2):
-        raise TypeError(f"{name} must be a pair of X and y, not {quote(chunk)}.")
-    X, y = (value.tolist() if hasattr(value, "iloc") and value.ndim == 1 else value for value in chunk)
+def check_portion(portion: object, name: str) -> tuple[object, object]:
+    """X and y of a portion, which messages call by a name."""
+    if not (isinstance(portion, (tuple, list)) and len(portion) == 2):
+        raise TypeError(f"{name} must be a pair of X and y, not {quote(portion)}.")
+    X, y = (value.tolist() if hasattr(value, "iloc") and value.ndim == 1 else value for value in portion)
     X, y = ([*value] if isinstance(value, Iterator) else value for value in (X, y))
     if not hasattr(X, "__len__") and not hasattr(X, "shape"):
         raise TypeError(f"X of {name[0].lower()}{name[1:]} must be a list or an array of examples, not {quote(X)}.")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder
-from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights, locate
+from maxmargin.encode.inputs.example_checks import check_truths, flatten_weights, is_integer, locate, members_of
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, known_by_name, learn_names, places_of
+from maxmargin.encode.names.vocabulary import Vocabulary, join_features, known_by_name, learn_names, places_of
 from maxmargin.features.pairs import PairTable, move_weights
 from maxmargin.problem import restrict
 from maxmargin.structures.choices.candidate_problem import CandidateProblem, CandidateSupervision
@@ -64,9 +63,7 @@ class CandidateEncoder(RowEncoder[CandidateProblem]):
             row = int(np.argmax(is_wrong))
             i, candidate = locate(row, rows.starts)
             raise ValueError(f"costs[{i}] must be zero for the true candidate {candidate}, not {flat[row]:g}.")
-        encoder = cls.of(rows, dtype, former=former, vocabulary=vocabulary)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = cls.of(rows, dtype, former=former, vocabulary=vocabulary).after(former)
         problem = encoder.assemble(rows, labels, flat)
         if not is_weak.any():
             return Learned(encoder, problem)
@@ -78,8 +75,8 @@ class CandidateEncoder(RowEncoder[CandidateProblem]):
         return PairTable(self.n_features_in, 1, None)
 
     def joined(self, other: CandidateEncoder) -> CandidateEncoder:
-        vocabulary = join_vocabularies(self, other)
-        return self if vocabulary is None else replace(self, vocabulary=vocabulary, n_features_in=vocabulary.size)
+        vocabulary, n_features = join_features(self, other)
+        return replace(self, vocabulary=vocabulary, n_features_in=n_features)
 
     def weights_of(self, other: Encoder, w: np.ndarray) -> np.ndarray | None:
         if not isinstance(other, CandidateEncoder) or (features := places_of(other, self)) is None:
@@ -132,7 +129,7 @@ def excluded_candidates(known: object, starts: np.ndarray, name: str) -> Blocks:
         if indices is None:
             excluded[first:stop] = False
             continue
-        some = indices if isinstance(indices, (set, frozenset)) else (indices,)
+        some = members_of(indices)
         if not some:
             raise ValueError(f"{name}[{i}] is an empty set, which leaves no candidate.")
         for index in some:
@@ -143,7 +140,7 @@ def excluded_candidates(known: object, starts: np.ndarray, name: str) -> Blocks:
 
 def check_candidate(index: object, size: int, i: int, name: str) -> None:
     """Raise unless there is a candidate of this index in set i, of so many."""
-    if not isinstance(index, Integral) or isinstance(index, (bool, np.bool_)):
+    if not is_integer(index):
         raise TypeError(f"{name}[{i}] must be the index of a candidate, an integer, not {quote(index)}.")
     if not 0 <= int(index) < size:
         raise ValueError(f"{name}[{i}] is {index}, but X[{i}] has only the candidates 0 to {size - 1}.")

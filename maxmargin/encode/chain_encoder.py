@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import find_labels, flatten_weights
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, learn_names
+from maxmargin.encode.names.vocabulary import Vocabulary, known_by_name, learn_names, read_sequences
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
 from maxmargin.encode.partial.completions import MeanPaths, complete_paths, mean_paths
 from maxmargin.encode.partial.cost_tables import read_transition_costs
@@ -131,9 +131,7 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
         if only_observed:
             occurring = occurring_labels(annotated, rows.starts, edges)
             encoder = encoder.observe(only_observed, rows.matrix, *occurring, least_observed, rows.dense_columns)
-        encoder = encoder.remember(annotated, rows.starts)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = encoder.remember(annotated, rows.starts).after(former)
         options: dict[str, Any] = {"with_grams": with_grams, "may_split": True}
         if transition_cost is not None:
             options["transition_cost"] = read_transition_costs(transition_cost, annotated, rows.starts)
@@ -144,11 +142,10 @@ class ChainEncoder(NodeEdgeEncoder[ChainProblem | EdgeChainProblem]):
     def problem(
         self, X: Any, y: Any = None, *, lengths: Any = None, edge_features: Any = None
     ) -> ChainProblem | EdgeChainProblem:
-        is_list = isinstance(X, Sequence) or (isinstance(X, np.ndarray) and X.ndim)
-        if lengths is None and is_list and not isinstance(X, str) and not len(X):
-            named: Any = Rows(np.zeros((0, self.n_features_in)), np.zeros(1, np.int64))
+        if lengths is None:
+            named = read_sequences(X, self.vocabulary, self.n_features_in)
         else:
-            named = self.by_name(X, may_be_empty=True)
+            named = known_by_name(X, self.vocabulary, may_be_empty=True)
         rows = stack_rows(named, lengths, self.n_features_in, may_be_empty=True)
         if y is not None and not len(rows.lengths):
             raise ValueError("X must hold at least one sequence, but it is empty.")

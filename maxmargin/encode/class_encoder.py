@@ -60,9 +60,7 @@ class MulticlassEncoder(LabellingEncoder[MulticlassProblem]):
         prices, annotation = price_annotations(known, costs)
         supervision = supervise(known.labels, prices, np.ones(len(known.labels)), dtype, annotation)
         named: dict[str, Any] = {"classes": known.classes, "feature_names_in": feature_names}
-        encoder = cls.of(rows, dtype, former=former, has_bias=fit_intercept, **named)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = cls.of(rows, dtype, former=former, has_bias=fit_intercept, **named).after(former)
         problem = encoder.assemble(rows, supervision)
         return Learned(encoder, problem, find_weak(encoder, problem, known))
 

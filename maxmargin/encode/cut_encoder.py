@@ -23,7 +23,7 @@ from maxmargin.problem import AnyProblem
 from maxmargin.structures.cuts.cut_problem import GraphCutProblem
 from maxmargin.structures.cuts.max_flow import make_arcs
 from maxmargin.structures.derived.annotated import shape_of_groups
-from maxmargin.supervision.costs import label_costs, shares_of_graphs
+from maxmargin.supervision.costs import label_costs, weigh_nodes
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.label_supervision import LabelSupervision, supervise, supervise_evenly
 from maxmargin.supervision.tallies import in_portions
@@ -64,9 +64,8 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
         """The encoder and the problem of training graphs; arguments are those of `GraphCutSVM`."""
         graphs = stack_graphs(X)
         nodes = graphs.nodes
-        scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
-        if isinstance(cost, str) and cost == "normalized_hamming":
-            weights = shares_of_graphs(scales, nodes.lengths)
+        scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
+        weights = weigh_nodes(scales, nodes.lengths, cost)
         images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts), former)
         known, labels, classes = images.known, images.known.labels, images.known.classes
         if len(classes) != 2:
@@ -85,9 +84,7 @@ class GraphCutEncoder(LabellingEncoder[GraphCutProblem]):
             supervision = supervise(labels, rows, weights, dtype, annotation)
         width = graphs.edges.matrix.shape[1]
         known_of = {"has_bias": fit_intercept, "classes": classes, "n_edge_features_in": width}
-        encoder = cls.of(nodes, dtype, former=former, **known_of)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = cls.of(nodes, dtype, former=former, **known_of).after(former)
         problem = encoder.assemble(graphs, supervision, with_grams=True)
         groups = images.groups(costs.max(axis=1), np.tile(np.arange(2), (len(labels), 1)))
         return learn_covered(encoder, problem, known, graphs.ends_in_all, groups, loss)

@@ -37,7 +37,7 @@ from maxmargin.structures.derived.annotated import shape_of_groups
 from maxmargin.structures.graphs.cliques import TIES, EdgeType
 from maxmargin.structures.graphs.graph_problem import WithOracles, ends_in_all, make_graph_problem
 from maxmargin.structures.graphs.loopy import with_oracles
-from maxmargin.supervision.costs import label_costs, shares_of_graphs
+from maxmargin.supervision.costs import label_costs, weigh_nodes
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
 from maxmargin.supervision.tallies import in_portions
 from maxmargin.supervision.weak import Learned
@@ -109,9 +109,8 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
         check_choice("interaction", interaction, TIES)
         typed = stack_graphs(X)
         nodes, edges = typed.graphs.nodes, typed.graphs.edges
-        scales = weights = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
-        if isinstance(cost, str) and cost == "normalized_hamming":
-            weights = shares_of_graphs(scales, nodes.lengths)
+        scales = flatten_weights(node_weight, nodes.lengths, "node_weight", "graph")
+        weights = weigh_nodes(scales, nodes.lengths, cost)
         images = learn_image_labels(y, nodes.lengths, Blocks(weights, nodes.starts), former)
         classes = images.known.classes
         node_types, node_type = np.unique(typed.node_types, return_inverse=True)
@@ -130,9 +129,8 @@ class GraphEncoder(LabellingEncoder[WithOracles]):
             edge_types=edge_types,
             state=number_states(is_seen),
             kinds=np.unique(np.column_stack([edge_type, joined]), axis=0),
-        )
+        ).after(former)
         if former is not None:
-            encoder = former.joined(encoder)
             node_type = find_labels(typed.node_types, encoder.node_types)
         known = images.known.without(encoder.state[node_type] < 0, nodes.starts, "nodes of its type have others")
         images = images._replace(known=known)

@@ -116,9 +116,7 @@ class MultiLabelEncoder(RowEncoder[Any]):
             edges=edges,
             is_wide=not len(edges) and loss.name != "relaxed",
             feature_names_in=feature_names,
-        )
-        if former is not None:
-            encoder = former.joined(encoder)
+        ).after(former)
         most_entries = price.n_entries if np.isfinite(price.n_entries) else 0
         problem = encoder.assemble(rows, supervision, most_entries)
         if known is None:

@@ -20,7 +20,7 @@ from maxmargin.encode.inputs.edges import Graphs, check_parents, children_first,
 from maxmargin.encode.inputs.example_checks import check_examples, flatten_weights, locate
 from maxmargin.encode.inputs.node_edge_encoder import NodeEdgeEncoder
 from maxmargin.encode.inputs.rows import Rows, append_columns, append_constant
-from maxmargin.encode.names.vocabulary import learn_names
+from maxmargin.encode.names.vocabulary import known_by_name, learn_names
 from maxmargin.encode.partial.annotations import Annotations, find_weak, learn_annotations, supervise_annotations
 from maxmargin.encode.partial.cost_tables import check_one_cost, read_edge_costs, read_node_costs
 from maxmargin.structures.trees.tree_problem import TreeProblem
@@ -103,9 +103,9 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
         if len(excluded):
             annotated = annotated.without(excluded, nodes.starts, "others are not allowed there")
         labels = annotated.labels
-        is_forbidden = excluded[np.arange(len(excluded)), labels[: len(excluded)]]
-        if is_forbidden.any():
-            node = int(np.flatnonzero(is_forbidden)[0])
+        is_excluded = excluded[np.arange(len(excluded)), labels[: len(excluded)]]
+        if is_excluded.any():
+            node = int(np.flatnonzero(is_excluded)[0])
             i, place = locate(node, nodes.starts)
             label = classes[labels[node]].item()
             raise ValueError(f"y[{i}] has the label {label!r} at node {place}, which is not allowed there.")
@@ -123,8 +123,7 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
             edges = sp.csr_array(append_constant(trees.edges).matrix[:, [width, *range(width)]])
             of_nodes, of_edges = occurring_labels(annotated, trees)
             encoder = encoder.observe(only_observed, trees.nodes.matrix, of_nodes, edges, of_edges)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = encoder.after(former)
         costs = None
         if edge_cost is not None:
             costs = read_edge_costs(edge_cost, annotated, trees.ends_in_all, trees.edges.starts, "tree")
@@ -133,7 +132,7 @@ class TreeEncoder(NodeEdgeEncoder[TreeProblem]):
 
     def problem(self, X: object, y: object = None, *, own_kinds: bool = False) -> TreeProblem:
         X = check_trees(X)
-        features = self.by_name([tree.features for tree in X])
+        features = known_by_name([tree.features for tree in X], self.vocabulary)
         trees = stack_trees(X, features, self.n_features_in, self.n_edge_features)
         labels = self.truth(y, trees.nodes, "tree")
         excluded = excluded_labels(X, trees.nodes, self.classes)

@@ -15,6 +15,7 @@ from maxmargin.display.markup import table, tag
 from maxmargin.display.notebook import show_in_notebook
 from maxmargin.encode.chain_encoder import ChainEncoder, append_biases
 from maxmargin.encode.inputs.rows import in_one_matrix, stack_rows
+from maxmargin.encode.names.vocabulary import known_by_name
 from maxmargin.encode.sentences.transition_rows import read_transitions
 from maxmargin.inspection.chain_weights import feature_names, find_chain, node_weights, number_of
 from maxmargin.problem import AnyProblem, restrict
@@ -213,7 +214,8 @@ class Compared:
         names: np.ndarray,
     ) -> None:
         self.model, self.encoder, self.weights, self.names = model, encoder, weights, names
-        rows = stack_rows(encoder.by_name(X, may_be_empty=True), None, encoder.n_features_in, may_be_empty=True)
+        named = known_by_name(X, encoder.vocabulary, may_be_empty=True)
+        rows = stack_rows(named, None, encoder.n_features_in, may_be_empty=True)
         rows = encoder.stored(in_one_matrix(rows), append_biases)
         width, named = encoder.n_edge_features, encoder.edge_vocabulary
         self.edges = read_transitions(X, edge_features, rows.lengths, named, width)

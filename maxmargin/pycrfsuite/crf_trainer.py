@@ -238,7 +238,7 @@ class Trainer:
         """Never called: what is wrong is raised."""
         self.message(log)
 
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
+    def on_iteration(self, log: str, info: dict[str, object]) -> None:
         """Called with the number, loss and time of each iteration, after the training."""
         self.message(log)
 

@@ -86,8 +86,10 @@ def class_weights(
     return weights
 
 
-def shares_of_graphs(weights: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Weights of nodes divided by those of all nodes of their graph."""
+def weigh_nodes(weights: np.ndarray, lengths: np.ndarray, cost: object) -> np.ndarray:
+    """Weights of nodes in a cost: for "normalized_hamming", divided by those of all nodes of their graph."""
+    if not (isinstance(cost, str) and cost == "normalized_hamming"):
+        return weights
     totals = np.add.reduceat(weights, np.cumsum(lengths) - lengths)
     return weights / np.repeat(np.where(totals > 0, totals, 1), lengths)
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from maxmargin.data.sharding import check_chunk
+from maxmargin.data.sharding import check_portion
 from maxmargin.estimators.foundation.clustered import check_client, read_sentences, submit_sources
 from maxmargin.execution.dask_tasks import Tasks, hold
 from maxmargin.solvers.parted.dask_portions import nth
-from maxmargin.tagger.training_data import cut, describe, prepare_portions, read_held_out, sentences_of, tags_of
+from maxmargin.tagger.training_data import (
+    cut,
+    describe,
+    prepare_portions,
+    read_held_out,
+    sentences_of,
+    share_strings,
+    tags_of,
+)
 from maxmargin.text.token_features.transformers import warn_of_lists
 
 if TYPE_CHECKING:
@@ -28,7 +35,7 @@ def fit_on_workers(tagger: Fitted, X: Any, y: Any, X_dev: Any, y_dev: Any, **opt
     sources = submit_sources(tasks, X, y, partial(read_sentences, layout=tagger.layout))
     known = tasks.results([tasks.submit(tags_in, source, k) for k, source in enumerate(sources)])
     sizes = [*map(len, known)]
-    every = [[sys.intern(tag) if type(tag) is str else tag for tag in tags] for part in known for tags in part]
+    every = [share_strings(tags) for part in known for tags in part]
     chosen, tags, titles = prepare_portions(tagger, every, read_in_turn(tasks, sources), "client")
     held_out = read_held_out(chosen, chosen.features, X_dev, y_dev)
     warn_of_lists(chosen.features, read_in_turn(tasks, sources), tags, sentences_of(X_dev), tags_of(held_out))
@@ -50,7 +57,7 @@ def read_in_turn(tasks: Tasks, sources: list[Future]) -> Iterator[Any]:
 
 def tags_in(source: object, k: int) -> Any:
     """The tags of a portion, on a worker."""
-    _, y = check_chunk(source, f"Portion {k} of the data")
+    _, y = check_portion(source, f"Portion {k} of the data")
     if y is None:
         raise TypeError(f"Portion {k} of the data has no tags.")
     return y

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -23,7 +23,7 @@ ENOUGH_ENTITIES = 3_000  # to learn the ends of, as twice as many tags: fewer ar
 OF_TAGS = ("cost", "class_weight", "allowed_transitions", "label_share")
 
 
-def has_segments(model: object) -> bool:
+def has_segments(model: object) -> TypeGuard[SegmentCRF | SegmentSVM]:
     """Whether a model is one of segments."""
     return isinstance(model, SegmentCRF | SegmentSVM)
 
@@ -83,7 +83,7 @@ def tag_probabilities(
 ) -> list[np.ndarray]:
     """The probabilities of tags of each sentence: tables (T, L) with the tags of `find_tags` as columns."""
     classes = model.classes_.tolist()
-    if isinstance(model, SegmentCRF | SegmentSVM):
+    if has_segments(model):
         tables = model.predict_marginals(rows, **allowed)
         if inside is not None:
             raise ValueError(f"Models of segments have probabilities of tags of {SEGMENT_TAGS} alone: train with it.")
@@ -108,7 +108,7 @@ def score_entities(
     model: TaggingModel, rows: object, allowed: Mapping[str, object], entities: Sequence[Sequence[Entity]] | None = None
 ) -> tuple[list[int], list[list[ScoredEntity]]]:
     """The lengths of sentences, and the probabilities of entities: of the best ones, unless others are given."""
-    if isinstance(model, SegmentCRF | SegmentSVM):
+    if has_segments(model):
         tags = [best.tolist() for best in model.predict(rows, **allowed)]
     else:
         problem = model._problem(rows, **allowed)
@@ -119,7 +119,7 @@ def score_entities(
     elif len(entities) != len(lengths):
         raise ValueError(f"entities must hold {len(lengths)} lists, one per sentence, but holds {len(entities)}.")
     found = [check_spans(row, n, i) for i, (row, n) in enumerate(zip(entities, lengths, strict=True))]
-    if isinstance(model, SegmentCRF | SegmentSVM):
+    if has_segments(model):
         shares = [row.tolist() for row in model.segment_probabilities(rows, found, **allowed)]
     else:
         names = tuple(model.classes_.tolist())

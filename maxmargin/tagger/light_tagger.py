@@ -58,7 +58,7 @@ class LightChain(NamedTuple):
     starts: np.ndarray
     labels: np.ndarray
     transitions: np.ndarray  # (L, L)
-    penalty: np.ndarray  # (L, L) of transitions that are forbidden
+    penalty: np.ndarray  # (L, L) of transitions that are excluded
     end_penalty: np.ndarray  # (2, L)
     dense: np.ndarray  # (D, L) weights of dense columns, times their factor
 
@@ -97,12 +97,12 @@ class LightChain(NamedTuple):
         return cls(classes, columns, encoder["has_bias"], *given)
 
     def best_labels(self, nodes: np.ndarray) -> np.ndarray | None:
-        """The labels of the best score; None where all are forbidden."""
+        """The labels of the best score; None where all are excluded."""
         if not len(nodes):
             return np.zeros(0, np.int64)
         y = best_path(nodes, self.transitions)
-        is_forbidden = self.penalty[y[:-1], y[1:]].any() or self.end_penalty[(0, 1), y[[0, -1]]].any()
-        return None if is_forbidden else y
+        is_excluded = self.penalty[y[:-1], y[1:]].any() or self.end_penalty[(0, 1), y[[0, -1]]].any()
+        return None if is_excluded else y
 
     def score(self, rows: list[list[int]]) -> np.ndarray:
         """The potentials of (position, label) of tokens with these columns."""

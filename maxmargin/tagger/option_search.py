@@ -178,7 +178,7 @@ def search_options(
     return search
 
 
-def begin_with(tagger: Tagger, options: dict[str, Any]) -> Tagger:
+def begin_with(tagger: Tagger, options: dict[str, object]) -> Tagger:
     """A tagger of its own with these options, too."""
     return unfitted(tagger).set_params(**{name: unfitted(value) for name, value in options.items()})
 
@@ -244,7 +244,9 @@ def _halves(X: Sequence[S], y: Sequence[T]) -> Iterator[tuple[list[S], list[T], 
         yield choose(X, kept), [y[i] for i in kept], choose(X, held), [y[i] for i in held]
 
 
-def _changes(tagger: Tagger, X: Sequence[Any], scheme: str | None, effort: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _changes(
+    tagger: Tagger, X: Sequence[object], scheme: str | None, effort: str
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """The changes to try, with their titles; what the tagger has already is left out."""
     features, model = tagger.features, tagger.model
     if isinstance(features, WindowFeatures):

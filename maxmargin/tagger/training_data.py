@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -91,12 +91,17 @@ def as_tags(y: LabelSequences | None) -> Any:
 
 def tags_in_shards(shards: Shards, name: str = "Shard") -> list[list[Any]]:
     """The tags of all shards."""
-    y = []
+    y: list[list[Any]] = []
     for k, shard in enumerate(shards):
         if shard.y is None:
             raise TypeError(f"{name} {k} has no tags.")
-        y += [[sys.intern(tag) if type(tag) is str else tag for tag in tags] for tags in shard.y]
+        y += map(share_strings, shard.y)
     return y
+
+
+def share_strings(tags: Iterable[object]) -> list[Any]:
+    """Tags, of which those that are alike are one string in memory."""
+    return [sys.intern(tag) if type(tag) is str else tag for tag in tags]
 
 
 def sentences_of(X: object) -> Any:

@@ -16,6 +16,7 @@ from maxmargin.encode.inputs.example_checks import find_labels, flatten_labels, 
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
+from maxmargin.inference import possible_outputs
 from maxmargin.persist.registry import register
 from maxmargin.problem import all_true_outputs, restrict, true_outputs
 from maxmargin.supervision.exclusions import exclude_labels
@@ -146,6 +147,10 @@ class Encoder(Generic[P]):
         if self != other:
             raise ValueError("y and X must be of the kinds and sizes that they were before.")
         return self
+
+    def after(self, former: Self | None) -> Self:
+        """The encoder of these training data and of those of a former model, if there is one."""
+        return self if former is None else former.joined(self)
 
     def weights_of(self, other: Encoder[P], w: np.ndarray) -> np.ndarray | None:
         """Weights of another encoder where this one has them, zero where the other has none; None if nothing fits."""
@@ -304,6 +309,19 @@ class LabellingEncoder(RowEncoder[P]):
 
     def arrange(self, problem: P, parts: Blocks) -> Any:
         return by_row(parts, all_true_outputs(problem).starts, len(self.classes))
+
+
+def complete_outputs(problem: Any, excluded: Blocks, field: str) -> tuple[Any, Any]:
+    """A problem, and the same with consistent outputs alone, whose true ones, in that field, some of these become."""
+    consistent = restrict(problem, excluded)
+    supervision = problem.supervision._replace(**{field: possible_outputs(consistent, "y").values})
+    return problem._replace(supervision=supervision), consistent._replace(supervision=supervision)
+
+
+def check_exclusions(problem: Any, excluded: Blocks, name: str) -> Blocks:
+    """What is excluded by what `name` says, if it leaves an output of every example."""
+    possible_outputs(restrict(problem, excluded), name)
+    return excluded
 
 
 def by_row(parts: Blocks, starts: np.ndarray, width: int) -> list[np.ndarray]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from numbers import Integral
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,16 @@ def check_truths(y: Any, n: int, kind: str, noun: str, name: str = "y") -> Seque
     if len(y) != n:
         raise ValueError(f"X has {n} {noun}s, but {name} has {len(y)}.")
     return y
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether a value is an integer, and no flag."""
+    return isinstance(value, (int, Integral)) and not isinstance(value, bool)  # int is quicker to tell
+
+
+def members_of(known: object) -> Collection[Any]:
+    """The members of a set, or the one that stands for itself."""
+    return known if isinstance(known, (set, frozenset)) else (known,)
 
 
 def check_sparse(x: Any, name: str) -> None:
@@ -124,11 +135,10 @@ def learn_classes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The sorted classes of flat labels, of rows that belong to examples as `starts` say, and the indices of labels.
 
-    With those of a `former` model, if there is one. One that looks like an unknown label is an error: -1, the only
-    negative one beside at least two others.
+    With those of a `former` model, if there is one. One that looks like an unknown label is an error.
     """
     classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
+    if seem_unknown(classes):
         refuse_unknown(labels, starts)
     joined = join_classes(former, classes)
     return joined, np.searchsorted(joined, classes)[codes]
@@ -141,6 +151,11 @@ def join_classes(former: np.ndarray | None, classes: np.ndarray, name: str = "y"
     if len(classes) and (former.dtype.kind == "U") != (classes.dtype.kind == "U"):
         raise TypeError(f"{name} holds labels of another type than before, such as {quote(classes[0].item())}.")
     return np.union1d(former, classes)
+
+
+def seem_unknown(classes: np.ndarray) -> bool:
+    """Whether one of the sorted classes looks like an unknown label: -1, the only negative one beside two others."""
+    return len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and bool(classes[1] >= 0)
 
 
 def refuse_unknown(labels: np.ndarray, starts: np.ndarray) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from scipy.special import rel_entr
 
 from maxmargin.checks import check_choice, check_count
 from maxmargin.encode.inputs.edges import check_ends
+from maxmargin.encode.inputs.example_checks import is_integer
 from maxmargin.structures.graphs.elimination_plan import count_entries
 
 PAIRS_PER_LABEL = 2  # of "auto": few that tell most predict about as well as all
@@ -36,7 +36,7 @@ def edges_of(graph: Any, labels: np.ndarray) -> np.ndarray:
     n_labels = labels.shape[1]
     if graph is None:
         graph = []
-    elif isinstance(graph, Integral) and not isinstance(graph, bool):
+    elif is_integer(graph):
         check_count("graph", graph)
         graph = most_informative(labels, int(graph))
     elif isinstance(graph, str):

@@ -14,7 +14,7 @@ from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import Encoder, LabellingEncoder, P
 from maxmargin.encode.inputs.example_checks import find_labels, join_classes
 from maxmargin.encode.inputs.rows import WRITABLE, DenseBlock, Rows, row_features
-from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, known_by_name, places_of
+from maxmargin.encode.names.vocabulary import Vocabulary, join_features, places_of
 from maxmargin.features import layout_of_rows, with_gram
 from maxmargin.features.mixed import mix_features
 from maxmargin.features.observed import observed_features
@@ -68,10 +68,6 @@ class NodeEdgeEncoder(LabellingEncoder[P]):
         yield "node_pairs", are_pairs(self.node_pairs, self.n_node_features, n_labels)
         yield "edge_pairs", are_pairs(self.edge_pairs, self.n_all_edge_features, n_labels**2)
 
-    def by_name(self, X: object, *, may_be_empty: bool = False) -> Any:
-        """Sequences, which may be empty if said so, as the model knows their features: `Rows`, if these have names."""
-        return known_by_name(X, self.vocabulary, may_be_empty=may_be_empty)
-
     def compact(self, w: np.ndarray) -> tuple[Self, np.ndarray]:
         """Without the names and pairs whose weights are zero, as L1 leaves most."""
         if self.vocabulary is None or self.vocabulary.n_hashed is not None or self.node_pairs is None:
@@ -102,8 +98,7 @@ class NodeEdgeEncoder(LabellingEncoder[P]):
         return nodes, PairTable(self.n_all_edge_features, n_labels**2, self.edge_pairs)
 
     def joined(self, other: Self) -> Self:
-        vocabulary = join_vocabularies(self, other)
-        n_features = self.n_features_in if vocabulary is None else vocabulary.size
+        vocabulary, n_features = join_features(self, other)
         if self.n_all_edge_features != other.n_all_edge_features or self.has_bias != other.has_bias:
             raise ValueError("X must have as many features of edges, and intercepts, as before.")
         classes = join_classes(self.classes, other.classes)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
-from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder
+from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder, check_exclusions, complete_outputs
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_array, check_truths
 from maxmargin.encode.inputs.merits import Merits
@@ -18,8 +18,7 @@ from maxmargin.encode.inputs.rows import Rows, row_features
 from maxmargin.encode.links.link_paths import flag_links, links_of, match_of, path_costs, read_path, read_paths
 from maxmargin.encode.links.matching_encoder import as_exclusions, is_partial, open_links
 from maxmargin.encode.links.two_sequences import KINDS, ROWS, STRINGS, Alphabet, read_kind, read_rows, read_strings
-from maxmargin.inference import possible_outputs
-from maxmargin.problem import restrict, true_outputs
+from maxmargin.problem import true_outputs
 from maxmargin.structures.monotone.alignment_problem import N_TURNS, AlignmentProblem, AlignmentSupervision
 from maxmargin.structures.monotone.grid_paths import ENDED, N_MOVES
 from maxmargin.supervision.exclusions import nothing_excluded
@@ -88,9 +87,7 @@ class AlignmentEncoder(RowEncoder[AlignmentProblem]):
         problem = encoder.assemble(rows, sides, paths, np.concatenate(costs))
         if not is_weak.any():
             return Learned(encoder, problem)
-        consistent = restrict(problem, encoder.as_exclusions(tables))
-        supervision = problem.supervision._replace(paths=possible_outputs(consistent, "y").values)
-        problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
+        problem, consistent = complete_outputs(problem, encoder.as_exclusions(tables), "paths")
         return Learned(encoder, problem, Weak(consistent, is_weak=is_weak))
 
     def joined(self, other: AlignmentEncoder) -> AlignmentEncoder:
@@ -155,9 +152,7 @@ class AlignmentEncoder(RowEncoder[AlignmentProblem]):
         return hasattr(y, "__iter__") and any(is_partly_known(known, self.warps) for known in y)
 
     def exclusions(self, problem: AlignmentProblem, known: object, name: str) -> Blocks:
-        excluded = self.as_exclusions(self.read_known(known, problem.sides, name)[0])
-        possible_outputs(restrict(problem, excluded), name)
-        return excluded
+        return check_exclusions(problem, self.as_exclusions(self.read_known(known, problem.sides, name)[0]), name)
 
     def dual_shape(self, problem: AlignmentProblem) -> tuple[object, ...]:
         return (problem.sides,)

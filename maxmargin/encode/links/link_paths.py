@@ -15,10 +15,10 @@ OPERATIONS = "MDI"  # in the order of moves
 STEPS = {(1, 1): MATCH, (1, 0): DELETE, (0, 1): INSERT}  # from one link to the next, where one side is warped
 
 
-def read_paths(y: object, sides: np.ndarray, warps: bool, name: str = "y") -> list[np.ndarray]:
-    """Check alignments, `name` in messages; return the output of each."""
-    y = check_truths(y, len(sides), "one alignment per example", "example", name)
-    return [read_path(links, sides[i], warps, f"{name}[{i}]") for i, links in enumerate(y)]
+def read_paths(y: object, sides: np.ndarray, warps: bool) -> list[np.ndarray]:
+    """Check alignments; return the output of each."""
+    y = check_truths(y, len(sides), "one alignment per example", "example")
+    return [read_path(links, sides[i], warps, f"y[{i}]") for i, links in enumerate(y)]
 
 
 def read_path(links: object, sides: np.ndarray, warps: bool, name: str) -> np.ndarray:

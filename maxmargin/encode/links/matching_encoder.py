@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,18 @@ from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
 from maxmargin.checks import check_unmasked
-from maxmargin.encode.inputs.base_encoder import RowEncoder
+from maxmargin.encode.inputs.base_encoder import RowEncoder, check_exclusions, complete_outputs
 from maxmargin.encode.inputs.edges import first_repeated
-from maxmargin.encode.inputs.example_checks import check_array, check_examples, check_truths, flatten_weights
+from maxmargin.encode.inputs.example_checks import (
+    check_array,
+    check_examples,
+    check_truths,
+    flatten_weights,
+    is_integer,
+    members_of,
+)
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
-from maxmargin.inference import possible_outputs
-from maxmargin.problem import REACH, restrict
+from maxmargin.problem import REACH
 from maxmargin.structures.matchings.matching_problem import MatchingProblem, MatchingSupervision
 from maxmargin.supervision.exclusions import nothing_excluded
 from maxmargin.supervision.weak import Learned, Weak
@@ -68,9 +73,7 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
         is_weak = np.array([(is_open.sum(axis=1) > 1).any() for is_open in tables])
         if all(is_open.all() for is_open in tables):
             raise ValueError("y must say something of at least one link, but nothing of it is known.")
-        consistent = restrict(problem, as_exclusions(tables))
-        supervision = problem.supervision._replace(matches=possible_outputs(consistent, "y").values)
-        problem, consistent = (each._replace(supervision=supervision) for each in (problem, consistent))
+        problem, consistent = complete_outputs(problem, as_exclusions(tables), "matches")
         return Learned(encoder, problem, Weak(consistent, is_weak=is_weak) if is_weak.any() else None)
 
     def problem(self, X: object, y: object = None) -> MatchingProblem:
@@ -105,9 +108,7 @@ class MatchingEncoder(RowEncoder[MatchingProblem]):
 
     def exclusions(self, problem: MatchingProblem, known: object, name: str) -> Blocks:
         sides = np.column_stack([np.diff(problem.left_starts), problem.n_right])
-        excluded = as_exclusions(left_open(known, sides, name))
-        possible_outputs(restrict(problem, excluded), name)
-        return excluded
+        return check_exclusions(problem, as_exclusions(left_open(known, sides, name)), name)
 
     def dual_shape(self, problem: MatchingProblem) -> tuple[object, ...]:
         return problem.left_starts, problem.n_right
@@ -202,11 +203,11 @@ def open_links(links: Collection[object], sides: np.ndarray, name: str) -> np.nd
         if entry is None:
             is_open[v] = True
             continue
-        some = entry if isinstance(entry, (set, frozenset)) else (entry,)
+        some = members_of(entry)
         if not some:
             raise ValueError(f"{name} has an empty set at left node {v}: -1 is for nodes without a link.")
         for right in some:
-            if not isinstance(right, Integral) or isinstance(right, (bool, np.bool_)):
+            if not is_integer(right):
                 raise TypeError(f"{name} must hold right nodes, -1, None or sets, not {quote(right)} at left node {v}.")
             if not -1 <= int(right) < n_right:
                 raise ValueError(f"{name} links the right node {right}, but there are {n_right}, from 0.")

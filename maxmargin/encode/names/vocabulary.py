@@ -189,15 +189,16 @@ class HasVocabulary(Protocol):
     def n_features_in(self) -> int: ...
 
 
-def join_vocabularies(former: HasVocabulary, other: HasVocabulary) -> Vocabulary | None:
-    """The names of two encoders; None where features have no names, and are as many."""
+def join_features(former: HasVocabulary, other: HasVocabulary) -> tuple[Vocabulary | None, int]:
+    """The names of the features of two encoders, None where these have none, and how many there are."""
     if former.vocabulary is not None and other.vocabulary is not None:
-        return former.vocabulary.joined(other.vocabulary)
+        both = former.vocabulary.joined(other.vocabulary)
+        return both, both.size
     if former.vocabulary is not None or other.vocabulary is not None:
         raise TypeError("X must hold features by name, or none of them, as before.")
     if former.n_features_in != other.n_features_in:
         raise ValueError(f"X has {other.n_features_in} features, but {former.n_features_in} before.")
-    return None
+    return None, former.n_features_in
 
 
 def places_of(other: HasVocabulary, encoder: HasVocabulary) -> np.ndarray | None:
@@ -219,6 +220,14 @@ def known_by_name(X: Any, vocabulary: Vocabulary | None, *, may_be_empty: bool =
             raise ValueError("X[0] is empty: every example needs at least one item.")
         raise TypeError("X must hold features by name, dictionaries or lists of strings, as in fit.")
     return vocabulary.rows(X, may_be_empty=may_be_empty)
+
+
+def read_sequences(X: Any, vocabulary: Vocabulary | None, n_features: int) -> Any:
+    """As `known_by_name`, sequences of which there may be none."""
+    is_list = (isinstance(X, Sequence) and not isinstance(X, str)) or (isinstance(X, np.ndarray) and X.ndim)
+    if is_list and not len(X):
+        return Rows(np.zeros((0, n_features)), np.zeros(1, np.int64))
+    return known_by_name(X, vocabulary, may_be_empty=True)
 
 
 def learn_names(

@@ -219,7 +219,7 @@ def learn_annotations(
         if not rows:
             raise ValueError("y must hold at least one label, but nothing of it is known.")
         classes = np.arange(rows[0])
-    if len(classes) > 2 and classes.dtype.kind == "i" and classes[0] == NO_LABEL and classes[1] >= 0:
+    if example_checks.seem_unknown(classes):
         is_unknown = [not is_partial(entry) and entry == NO_LABEL for entry in known]
         example_checks.refuse_unknown(np.where(is_unknown, NO_LABEL, 0), starts)
     return read_known(known, classes, starts, "y", noun="row")

@@ -11,10 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
+from maxmargin.encode.inputs.base_encoder import check_exclusions, complete_outputs
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_truths, find_labels, flatten_weights, join_classes, locate
 from maxmargin.encode.inputs.rows import Rows
-from maxmargin.encode.names.vocabulary import have_names, learn_names
 from maxmargin.encode.sentences.head_trees import (
     find_crossing,
     is_partial,
@@ -23,9 +23,7 @@ from maxmargin.encode.sentences.head_trees import (
     read_open_trees,
     read_trees,
 )
-from maxmargin.encode.sentences.pair_encoder import PairEncoder, read_pairs, stack_places, true_items
-from maxmargin.inference import possible_outputs
-from maxmargin.problem import restrict
+from maxmargin.encode.sentences.pair_encoder import PairEncoder, learn_pairs, stack_places
 from maxmargin.structures.dependencies.arc_tables import ROOT, DependencySupervision
 from maxmargin.structures.dependencies.dependency_problem import NonprojectiveProblem, ProjectiveProblem
 from maxmargin.supervision.exclusions import nothing_excluded
@@ -64,9 +62,7 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
         former: DependencyEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `DependencySVM`."""
-        are_named, X = have_names(X)
-        X = cls.check_sentences(X)
-        lengths = cls.count_words(X)
+        are_named, X, lengths = cls.read_sentences(X)
         y = [*y] if isinstance(y, Iterator) else y
         are_whole = not isinstance(y, (list, tuple)) or not any(map(is_partial, y))
         is_listed = are_named and only_observed and n_hashed is None and are_whole  # the names are those of true arcs
@@ -78,13 +74,8 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
             arcs = np.concatenate(heads) * max(len(classes), 1) + labels
         else:
             classes, tables = read_open_trees(y, lengths, classes, lift=projective and lift)
-        vocabulary, given_rows = learn_names(
-            true_items(X, [*map(rows_of_tree, heads)]) if is_listed else X,
-            min_count=min_count,
-            n_hashed=n_hashed,
-            former=None if former is None else former.vocabulary,
-        )
-        rows = read_pairs(X, vocabulary) if is_listed or vocabulary is None else given_rows
+        true_pairs = [*map(rows_of_tree, heads)] if is_listed else None
+        vocabulary, rows = learn_pairs(X, true_pairs, former, min_count=min_count, n_hashed=n_hashed)
         encoder = cls.of(
             rows,
             dtype,
@@ -97,8 +88,7 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
         if are_named and only_observed and len(classes):
             truth = (stack_places(map(rows_of_tree, heads), rows), labels) if are_whole else rows_of_labels(tables)
             encoder = encoder.observing(rows.matrix[truth[0]], np.asarray(truth[1]))
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = encoder.after(former)
         weights = flatten_weights(word_weight, lengths, "word_weight", "sentence")
         if are_whole:
             return Learned(encoder, encoder.assemble(rows, lengths, arcs, weights, label_cost, with_grams=with_grams))
@@ -106,10 +96,9 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
         unknown = np.zeros(len(weights), np.int64)
         problem = encoder.assemble(rows, lengths, unknown, weights * is_certain, label_cost, with_grams=with_grams)
         excluded = as_blocks([~table.ravel() for table in tables], bool)
-        completions = possible_outputs(restrict(problem, excluded), "y")
-        problem = problem._replace(supervision=problem.supervision._replace(arcs=completions.values))
+        problem, consistent = complete_outputs(problem, excluded, "arcs")
         is_weak = np.array([not part.all() for part in np.split(is_certain, starts_of(lengths)[1:-1])])
-        return Learned(encoder, problem, Weak(restrict(problem, excluded), is_weak=is_weak))
+        return Learned(encoder, problem, Weak(consistent, is_weak=is_weak))
 
     def problem(self, X: object, y: object = None) -> ProjectiveProblem | NonprojectiveProblem:
         lengths, rows = self.read(X)
@@ -154,9 +143,7 @@ class DependencyEncoder(PairEncoder[ProjectiveProblem | NonprojectiveProblem]):
         known = check_truths(known, len(lengths), "what is known of the heads of each sentence", "sentence", name)
         classes = self.classes.tolist()
         tables = [open_arcs(tree, lengths[i], classes, f"{name}[{i}]") for i, tree in enumerate(known)]
-        excluded = as_blocks([~is_open.ravel() for is_open in tables], bool)
-        possible_outputs(restrict(problem, excluded), name)
-        return excluded
+        return check_exclusions(problem, as_blocks([~is_open.ravel() for is_open in tables], bool), name)
 
     def dual_shape(self, problem: ProjectiveProblem | NonprojectiveProblem) -> tuple[object, ...]:
         return (problem.starts,)

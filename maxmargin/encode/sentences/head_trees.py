@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from maxmargin.encode.inputs.example_checks import check_truths, flatten_labels
+from maxmargin.encode.inputs.example_checks import check_truths, flatten_labels, is_integer, members_of
 from maxmargin.wording import quote
 
 ROOT = 0
@@ -63,13 +62,12 @@ def open_arcs(tree: object, n_words: int, classes: list[object], name: str) -> n
         if known is None:
             is_open[m] = True
             continue
-        if isinstance(known, (set, frozenset)) and not known:
+        some = members_of(known)
+        if not some:
             raise ValueError(f"{name} has an empty set of heads at word {m + 1}.")
-        for arc in known if isinstance(known, (set, frozenset)) else (known,):
+        for arc in some:
             head, labels = (arc[0], arc[1:]) if isinstance(arc, (tuple, list)) and len(arc) == 2 else (arc, ())
-            is_head = (
-                isinstance(head, Integral) and not isinstance(head, (bool, np.bool_)) and 0 <= int(head) <= n_words
-            )
+            is_head = is_integer(head) and 0 <= int(head) <= n_words
             if not is_head or any(label not in classes for label in labels):
                 label = "and labels those of fit, " if classes else ""
                 raise ValueError(
@@ -105,9 +103,7 @@ def read_open_trees(
 
 def _pairs(tree: object) -> list[Sequence[object]]:
     """The pairs of a head and a label that what is known of a tree names."""
-    arcs = [
-        arc for known in _as_tree(tree, "y") for arc in (known if isinstance(known, (set, frozenset)) else (known,))
-    ]
+    arcs = [arc for known in _as_tree(tree, "y") for arc in members_of(known)]
     return [arc for arc in arcs if isinstance(arc, (tuple, list)) and len(arc) == 2]
 
 
@@ -131,7 +127,7 @@ def check_heads(heads: Sequence[object], n_words: int, name: str, *, single_root
     if len(heads) != n_words:
         raise ValueError(f"{name} has {len(heads)} heads, but there are {n_words} words.")
     for m, head in enumerate(heads, start=1):
-        if not isinstance(head, (int, Integral)) or isinstance(head, (bool, np.bool_)):  # int is quicker
+        if not is_integer(head):
             raise TypeError(f"{name} has the head {quote(head)} at word {m}, but a head must be an integer.")
         if not 0 <= int(head) <= n_words:
             raise ValueError(f"{name} has the head {head} at word {m}, but heads are 0, the root, to {n_words}.")

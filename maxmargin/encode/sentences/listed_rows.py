@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.encode.inputs.example_checks import check_truths
+from maxmargin.encode.inputs.example_checks import check_truths, is_integer
 from maxmargin.encode.inputs.rows import Rows, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, have_names, known_by_name, learn_names
-from maxmargin.encode.sentences.transition_rows import naming
+from maxmargin.encode.names.vocabulary import Vocabulary
+from maxmargin.encode.sentences.transition_rows import learn_given, read_given
 from maxmargin.structures.segments.segment_parts import ListedSegments, list_segments
 from maxmargin.text.token_features.named_features import find_listed
 from maxmargin.wording import count_of, quote
@@ -51,14 +50,8 @@ def learn_listed(
     given = _read(X, segment_features, lengths)
     if given is None or not any(given.items):
         return None, list_nothing(lengths, 0)
-
-    def learn() -> tuple[Vocabulary | None, Rows]:
-        are_named, items = have_names(given.items)
-        if not are_named:
-            return None, _stack(given.items, None)
-        return learn_names(items, min_count=min_count, n_hashed=n_hashed, may_be_empty=True)
-
-    vocabulary, rows = naming("segment_features", learn)
+    options = {"min_count": min_count, "n_hashed": n_hashed}
+    vocabulary, rows = learn_given("segment_features", given.items, _stack, **options)
     return vocabulary, given.sort(rows)
 
 
@@ -74,12 +67,7 @@ def read_listed(
         return list_nothing(lengths, width)
     if width == 0:
         raise ValueError("segment_features are there, but the model was fitted without.")
-    items = given.items
-    read = naming(
-        "segment_features",
-        lambda: _stack(items, width) if vocabulary is None else known_by_name(items, vocabulary, may_be_empty=True),
-    )
-    return given.sort(read)
+    return given.sort(read_given("segment_features", given.items, _stack, vocabulary, width))
 
 
 def list_nothing(lengths: np.ndarray, width: int) -> ListedRows:
@@ -133,8 +121,8 @@ def _check_span(entry: object, length: int, name: str) -> tuple[int, int]:
     return _check_bounds(begin, end, length, name)
 
 
-def _check_bounds(begin: Any, end: Any, length: int, name: str) -> tuple[int, int]:
-    if any(not isinstance(place, Integral) or isinstance(place, bool) for place in (begin, end)):
+def _check_bounds(begin: object, end: object, length: int, name: str) -> tuple[int, int]:
+    if not (is_integer(begin) and is_integer(end)):
         raise TypeError(f"{name} has a segment from {quote(begin)} to {quote(end)}, which must be integers.")
     if not 0 <= begin < end <= length:
         rows = count_of(length, "row")

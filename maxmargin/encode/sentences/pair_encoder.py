@@ -14,7 +14,7 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.base_encoder import Encoder, P, RowEncoder
 from maxmargin.encode.inputs.example_checks import check_examples, find_labels, join_classes
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, have_names, join_vocabularies, places_of
+from maxmargin.encode.names.vocabulary import Vocabulary, have_names, join_features, learn_names, places_of
 from maxmargin.features.observed import observed_features
 from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, move_weights, pairs_of
 from maxmargin.text.syntax_features.word_pairs import WordPairs
@@ -57,8 +57,7 @@ class PairEncoder(RowEncoder[P]):
     def joined(self, other: Self) -> Self:
         if (self.pairs is None) != (other.pairs is None):
             raise ValueError("only_observed, and whether there are labels, must be what they were before.")
-        vocabulary, classes = join_vocabularies(self, other), join_classes(self.classes, other.classes)
-        n_features = self.n_features_in if vocabulary is None else vocabulary.size
+        (vocabulary, n_features), classes = join_features(self, other), join_classes(self.classes, other.classes)
         both = replace(self, vocabulary=vocabulary, n_features_in=n_features, classes=classes, pairs=None)
         if self.pairs is None:
             return both
@@ -91,11 +90,10 @@ class PairEncoder(RowEncoder[P]):
 
     def read(self, X: object) -> tuple[np.ndarray, Rows]:
         """The numbers of words of other sentences, and the rows of their pairs."""
-        are_named, X = have_names(X)
-        X = self.check_sentences(X)
+        are_named, sentences, lengths = self.read_sentences(X)
         if are_named != (self.vocabulary is not None):
             raise TypeError("X must hold features by name, dictionaries or lists of strings, if it did so in fit.")
-        return self.count_words(X), read_pairs(X, self.vocabulary, self.n_features_in)
+        return lengths, read_pairs(sentences, self.vocabulary, self.n_features_in)
 
     def label_weights(self, w: np.ndarray) -> Any:
         """The weights as a table of features and columns, sparse if not all have one."""
@@ -106,23 +104,20 @@ class PairEncoder(RowEncoder[P]):
         return table
 
     @classmethod
-    def check_sentences(cls, X: object) -> Sequence[object] | np.ndarray:
-        """Sentences as a list, checked to be one."""
+    def read_sentences(cls, X: object) -> tuple[bool, Any, np.ndarray]:
+        """Whether features have names, the sentences as a list, and their numbers of words."""
+        are_named, X = have_names(X)
         X = [*X] if isinstance(X, Iterable) and not (isinstance(X, (Sequence, np.ndarray)) or sp.issparse(X)) else X
-        return check_examples(X, f"sentences with the features of {cls.expected}", "sentence")
-
-    @classmethod
-    def count_words(cls, X: Iterable[object]) -> np.ndarray:
-        """The numbers of words of sentences, from those of their pairs."""
-        if isinstance(X, WordPairs):
-            lengths = X.lengths
-            if (lengths == 0).any():
-                raise ValueError(f"X[{np.argmin(lengths)}] is empty: every sentence needs at least one word.")
-            return lengths
-        return np.array([cls._count(x, i) for i, x in enumerate(X)], np.int64)
+        X = check_examples(X, f"sentences with the features of {cls.expected}", "sentence")
+        if not isinstance(X, WordPairs):
+            return are_named, X, np.array([cls._count(x, i) for i, x in enumerate(X)], np.int64)
+        if (X.lengths == 0).any():
+            raise ValueError(f"X[{np.argmin(X.lengths)}] is empty: every sentence needs at least one word.")
+        return are_named, X, X.lengths
 
     @classmethod
     def _count(cls, x: Any, i: int) -> int:
+        """The number of words of a sentence, from that of its pairs."""
         if not (hasattr(x, "shape") or isinstance(x, Sequence)):
             raise TypeError(f"X[{i}] must hold the features of {cls.expected}, not {quote(x)}.")
         n_rows = math.prod(x.shape[:-1]) if hasattr(x, "shape") and len(x.shape) > 1 else len(x)
@@ -140,6 +135,21 @@ def true_items(X: Any, rows: Sequence[np.ndarray]) -> Any:
     if isinstance(X, WordPairs):
         return X.of_rows(rows)
     return [[x[k] for k in chosen] for x, chosen in zip(X, rows, strict=True)]
+
+
+def learn_pairs(
+    X: Any, true_pairs: Sequence[np.ndarray] | None, former: PairEncoder | None, **options: Any
+) -> tuple[Vocabulary | None, Rows]:
+    """The vocabulary of training sentences, or of their true pairs alone if there are any, and the rows of all pairs.
+
+    See `learn_names` for the options.
+    """
+    before = None if former is None else former.vocabulary
+    if true_pairs is None:
+        vocabulary, rows = learn_names(X, former=before, **options)
+        return vocabulary, rows if vocabulary is not None else read_pairs(X, None)
+    vocabulary, _ = learn_names(true_items(X, true_pairs), former=before, may_be_empty=True, **options)
+    return vocabulary, read_pairs(X, vocabulary)
 
 
 def stack_places(places: Iterable[np.ndarray], rows: Rows) -> np.ndarray:

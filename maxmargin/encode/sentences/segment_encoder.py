@@ -12,12 +12,18 @@ from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, starts_of
 from maxmargin.encode.chain_encoder import append_biases
-from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder, by_row
+from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder, by_row, check_exclusions, complete_outputs
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import find_labels, flatten_weights, join_classes, locate
 from maxmargin.encode.inputs.node_edge_encoder import N_BIASES
 from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, join_vocabularies, known_by_name, learn_names, places_of
+from maxmargin.encode.names.vocabulary import (
+    Vocabulary,
+    join_features,
+    learn_names,
+    places_of,
+    read_sequences,
+)
 from maxmargin.encode.sentences.listed_rows import ListedRows, learn_listed, list_more, read_listed
 from maxmargin.encode.sentences.segment_outputs import is_partial, read_outputs
 from maxmargin.encode.sequences.transition_rules import check_transitions, transition_penalties
@@ -25,7 +31,7 @@ from maxmargin.features.observed import observed_features
 from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, find_pairs, move_weights
 from maxmargin.features.split import split_features
 from maxmargin.inference import possible_outputs
-from maxmargin.problem import IMPOSSIBLE, restrict
+from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.segments.segment_problem import SegmentProblem
 from maxmargin.supervision.exclusions import exclude_labels, nothing_excluded
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, supervise, without_costs
@@ -129,8 +135,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
                 occurring = np.hstack([begin, inside, begin | inside])
             pairs = find_pairs(table, occurring, encoder.tables[0].n_labels)
             encoder = replace(encoder, pairs=pairs)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = encoder.after(former)
         weights = flatten_weights(position_weight, rows.lengths, "position_weight", "sequence")
         if is_whole.all():
             check_transitions(penalty, *follow_each_other(states, rows.starts, len(classes)), classes)
@@ -139,10 +144,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         known, annotation = np.unique(allowed, axis=0, return_inverse=True)
         supervision = encoder.supervise(states, 1.0 - known, weights, annotation.ravel())
         problem = encoder.assemble(rows, listed, supervision, with_grams=with_grams)
-        consistent = restrict(problem, encoder.exclude(problem, allowed))
-        completed = supervision._replace(labels=possible_outputs(consistent, "y").values)
-        problem = problem._replace(supervision=completed)
-        consistent = consistent._replace(supervision=completed)
+        problem, consistent = complete_outputs(problem, encoder.exclude(problem, allowed), "labels")
         return Learned(encoder, problem, Weak(consistent, is_weak=~outputs.is_certain))
 
     def supervise(
@@ -160,11 +162,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         segment_features: object = None,
         asked: Sequence[Sequence[tuple[int, int]]] | None = None,
     ) -> SegmentProblem:
-        is_list = isinstance(X, Sequence) or (isinstance(X, np.ndarray) and X.ndim > 0)
-        if is_list and not isinstance(X, str) and not len(X):
-            named: Any = Rows(np.zeros((0, self.n_features_in)), np.zeros(1, np.int64))
-        else:
-            named = known_by_name(X, self.vocabulary, may_be_empty=True)
+        named = read_sequences(X, self.vocabulary, self.n_features_in)
         rows = in_one_matrix(stack_rows(named, None, self.n_features_in, may_be_empty=True))
         lengths = rows.lengths
         listed = read_listed(X, segment_features, lengths, self.segment_vocabulary, self.n_segment_features)
@@ -223,9 +221,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
 
     def exclusions(self, problem: SegmentProblem, known: object, name: str) -> Blocks:
         outputs = read_outputs(known, np.diff(problem.starts), name, has_gaps=True)
-        excluded = self.exclude(problem, outputs.allowed(self.classes, name))
-        possible_outputs(restrict(problem, excluded), name)
-        return excluded
+        return check_exclusions(problem, self.exclude(problem, outputs.allowed(self.classes, name)), name)
 
     def joined(self, other: SegmentEncoder) -> SegmentEncoder:
         alike = ("scheme", "has_bias", "n_segment_features", "segment_vocabulary")
@@ -233,8 +229,7 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
             raise ValueError("y, fit_intercept and segment_features must be of the kinds that they were before.")
         if (self.pairs is None) != (other.pairs is None):
             raise ValueError("only_observed must be what it was before.")
-        vocabulary, classes = join_vocabularies(self, other), join_classes(self.classes, other.classes)
-        n_features = self.n_features_in if vocabulary is None else vocabulary.size
+        (vocabulary, n_features), classes = join_features(self, other), join_classes(self.classes, other.classes)
         longest = np.ones(len(classes), np.int64)
         penalty = np.zeros((len(classes), len(classes)), self.dtype)
         for one in (self, other):

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.encode.inputs.example_checks import as_labels, check_truths, join_classes
+from maxmargin.encode.inputs.example_checks import as_labels, check_truths, is_integer, join_classes, members_of
 from maxmargin.text.schemes import OUTSIDE, Entity, find_entities, fitting_scheme, read_tags
 from maxmargin.wording import count_of, quote
 
@@ -80,7 +79,7 @@ class KnownOutputs(NamedTuple):
         for label, limit in given.items():
             if label not in at:
                 raise ValueError(f"max_length names {quote(label)}, which is not a label in y.")
-            if limit is not None and (not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1):
+            if limit is not None and not (is_integer(limit) and limit >= 1):
                 raise ValueError(f"max_length must be a positive integer, or a dict of such by label, not {limit!r}.")
             longest[at[label]] = longest[at[label]] if limit is None else int(limit)
         if self.scheme is not None:
@@ -88,7 +87,7 @@ class KnownOutputs(NamedTuple):
         self.check_limits(classes, longest)
         return longest
 
-    def check_limits(self, classes: np.ndarray, limits: np.ndarray, name: str = "y") -> None:
+    def check_limits(self, classes: np.ndarray, limits: np.ndarray) -> None:
         """Raise where a segment is longer than those of its label may be."""
         limit = dict(zip(classes.tolist(), limits.tolist(), strict=True))
         for i, row in enumerate(self.examples):
@@ -96,7 +95,7 @@ class KnownOutputs(NamedTuple):
                 most = max([limit.get(label, 0) for label in known.labels or classes.tolist()])
                 if known.is_segment and most and known.end - known.begin > most:
                     size = count_of(known.end - known.begin, "row")
-                    raise ValueError(f"{name}[{i}] has {_show(known)} of {size}, but max_length allows {most}.")
+                    raise ValueError(f"y[{i}] has {_show(known)} of {size}, but max_length allows {most}.")
 
     def states(self, classes: np.ndarray) -> np.ndarray:
         """(N,) the states of all rows of examples that are wholly known, -1 of labels that are no classes."""
@@ -190,16 +189,15 @@ def _read_segments(row: object, length: int, name: str) -> list[Known]:
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3):
             raise TypeError(f"{name} must be a list of segments, (start, end, label), but holds {quote(entry)}.")
         begin, end, *label = entry
-        if any(not isinstance(place, Integral) or isinstance(place, bool) for place in (begin, end)):
+        if not (is_integer(begin) and is_integer(end)):
             raise TypeError(f"{name} has the segment {quote(entry)}, but start and end must be integers.")
         if not 0 <= int(begin) < int(end) <= length:
             raise ValueError(
                 f"{name} has the segment {quote(entry)}, but segments are within 0 to {length}, and not empty."
             )
-        labels = None if not label or label[0] is None else label[0]
-        labels = frozenset(labels) if isinstance(labels, (set, frozenset)) else labels
-        known = None if labels is None else labels if isinstance(labels, frozenset) else frozenset([_plain(labels)])
-        found.append(Known(int(begin), int(end), known, bool(label)))
+        is_unknown = not label or label[0] is None
+        labels = None if is_unknown else frozenset(map(_plain, members_of(label[0])))
+        found.append(Known(int(begin), int(end), labels, bool(label)))
     return sorted(found, key=lambda known: known.begin)
 
 

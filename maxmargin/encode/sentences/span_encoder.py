@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import Blocks, as_blocks, starts_of
+from maxmargin.encode.inputs.base_encoder import check_exclusions
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import check_truths, find_labels, join_classes, locate
 from maxmargin.encode.inputs.merits import Merits
 from maxmargin.encode.inputs.rows import Rows
-from maxmargin.encode.names.vocabulary import have_names, learn_names
-from maxmargin.encode.sentences.pair_encoder import PairEncoder, read_pairs, stack_places, true_items
+from maxmargin.encode.sentences.pair_encoder import PairEncoder, learn_pairs, stack_places
 from maxmargin.encode.sentences.span_trees import (
     LabelledSpans,
     binarize,
@@ -53,9 +53,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         former: SpanEncoder | None = None,
     ) -> Learned:
         """The encoder and the problem of training sentences; arguments are those of `SpanSVM`."""
-        are_named, X = have_names(X)
-        X = cls.check_sentences(X)
-        lengths = cls.count_words(X)
+        are_named, X, lengths = cls.read_sentences(X)
         given: Any = [*y] if isinstance(y, Iterator) else y
         given = check_truths(given, len(lengths), "the labelled spans of each sentence", "sentence")
         is_weak = np.array([*map(is_partial, given)])
@@ -67,14 +65,8 @@ class SpanEncoder(PairEncoder[SpanProblem]):
             raise ValueError("y must hold at least one labelled span, but its trees have none.")
         chosen = [tree.rows(n_words) for tree, n_words in zip(trees, lengths.tolist(), strict=True)]
         is_listed = are_named and only_observed and n_hashed is None and not known  # the names are those of true spans
-        vocabulary, given_rows = learn_names(
-            true_items(X, chosen) if is_listed else X,
-            min_count=min_count,
-            n_hashed=n_hashed,
-            former=None if former is None else former.vocabulary,
-            may_be_empty=is_listed,
-        )
-        rows = read_pairs(X, vocabulary) if is_listed or vocabulary is None else given_rows
+        true_pairs = chosen if is_listed else None
+        vocabulary, rows = learn_pairs(X, true_pairs, former, min_count=min_count, n_hashed=n_hashed)
         classes = join_classes(None if former is None else former.classes, np.unique(named))
         encoder = cls.of(rows, dtype, stores_sparse=are_named, vocabulary=vocabulary, classes=classes)
         if are_named and only_observed:
@@ -84,8 +76,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
                 spans, more = np.nonzero(signs_of_parts(flags, len(classes)).reshape(-1, len(classes)) < 1)
                 places, codes = np.append(places, rows.starts[i] + spans), np.append(codes, more)
             encoder = encoder.observing(rows.matrix[places], codes)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = encoder.after(former)
         problem = encoder.assemble(rows, lengths, trees, np.ones(len(lengths)), with_grams=with_grams)
         if not known:
             return Learned(encoder, problem)
@@ -144,9 +135,7 @@ class SpanEncoder(PairEncoder[SpanProblem]):
         known = check_truths(known, len(lengths), "what is known of the spans of each sentence", "sentence", name)
         classes = self.classes.tolist()
         flags = [exclude_spans(spans, lengths[i], classes, f"{name}[{i}]") for i, spans in enumerate(known)]
-        excluded = as_blocks(flags, bool)
-        possible_outputs(restrict(problem, excluded), name)
-        return excluded
+        return check_exclusions(problem, as_blocks(flags, bool), name)
 
     def dual_shape(self, problem: SpanProblem) -> tuple[object, ...]:
         return (problem.starts,)

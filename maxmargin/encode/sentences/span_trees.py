@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from maxmargin.encode.inputs.example_checks import as_labels, check_truths
+from maxmargin.encode.inputs.example_checks import as_labels, check_truths, is_integer, members_of
 from maxmargin.structures.spans.span_parts import span_number
 from maxmargin.wording import quote
 
@@ -68,7 +67,7 @@ def _read_tree(tree: object, n_words: int, name: str) -> LabelledSpans:
 
 def check_span(span: object, n_words: int, name: str, sizes: tuple[int, ...]) -> None:
     """Raise unless this is a span of a sentence with so many words, with a label or without, by its size."""
-    # Tuples and integers of Python itself are quicker to tell than others.
+    # Tuples of Python itself are quicker to tell than others.
     if isinstance(span, str) or not isinstance(span, (tuple, Sequence)) or len(span) not in sizes:
         kinds = (
             "a triple of start, end and label"
@@ -77,7 +76,7 @@ def check_span(span: object, n_words: int, name: str, sizes: tuple[int, ...]) ->
         )
         raise TypeError(f"{name} has {quote(span)}, which is not {kinds}.")
     for end in span[:2]:
-        if not isinstance(end, (int, Integral)) or isinstance(end, (bool, np.bool_)):
+        if not is_integer(end):
             raise TypeError(f"{name} has {quote(tuple(span))}, but a span must start and end at integers.")
     if not 0 <= span[0] < span[1] <= n_words:
         raise ValueError(f"{name} has {quote(tuple(span))}, but spans are within 0 to {n_words}, and not empty.")
@@ -153,9 +152,10 @@ def exclude_spans(known: object, n_words: int, classes: list[object], name: str)
 
 def _names(label: object, name: str) -> list[object]:
     """The labels that a span may have."""
-    if isinstance(label, (set, frozenset)) and not label:
+    labels = [*members_of(label)]
+    if not labels:
         raise ValueError(f"{name} has an empty set of labels of a span.")
-    return [*label] if isinstance(label, (set, frozenset)) else [label]
+    return labels
 
 
 def labels_of_spans(known: Any, n_words: int, name: str) -> np.ndarray:

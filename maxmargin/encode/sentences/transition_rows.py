@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,8 +13,6 @@ from maxmargin.encode.inputs.rows import Rows, stack_rows
 from maxmargin.encode.names.vocabulary import Vocabulary, have_names, known_by_name, learn_names
 from maxmargin.text.token_features.named_features import find_edges
 from maxmargin.wording import count_of
-
-Found = TypeVar("Found")
 
 
 def learn_transitions(
@@ -26,14 +25,8 @@ def learn_transitions(
     given = _find(X, edge_features)
     if given is None:
         return None, None
-
-    def learn() -> tuple[Vocabulary | None, Rows]:
-        are_named, edges = have_names(given)
-        if not are_named:
-            return None, _stack(edges, None)
-        return learn_names(edges, min_count=min_count, n_hashed=n_hashed, may_be_empty=True)
-
-    vocabulary, rows = naming("edge_features", learn)
+    options = {"min_count": min_count, "n_hashed": n_hashed}
+    vocabulary, rows = learn_given("edge_features", given, _stack, **options)
     return vocabulary, _check(rows, lengths)
 
 
@@ -48,13 +41,7 @@ def read_transitions(
         raise ValueError(f"edge_features {was_given}, but the model was fitted {with_or_without}.")
     if given is None:
         return None
-
-    def read() -> Rows:
-        if vocabulary is None:
-            return _stack(given, width)
-        return known_by_name(given, vocabulary, may_be_empty=True)
-
-    return _check(naming("edge_features", read), lengths)
+    return _check(read_given("edge_features", given, _stack, vocabulary, width), lengths)
 
 
 def with_constant(rows: Rows) -> Rows:
@@ -91,10 +78,31 @@ def _stack(edges: object, width: int | None) -> Rows:
     )
 
 
-def naming(argument: str, read: Callable[[], Found]) -> Found:
-    """What is read of an argument, or an error that names it."""
+def learn_given(
+    argument: str, given: Any, stack: Callable[[Any, int | None], Rows], **options: Any
+) -> tuple[Vocabulary | None, Rows]:
+    """The vocabulary of an argument to train on, and its rows; None, and what is stacked, where features have no names.
+
+    See `learn_names` for the options.
+    """
+    with naming(argument):
+        are_named, given = have_names(given)
+        return learn_names(given, may_be_empty=True, **options) if are_named else (None, stack(given, None))
+
+
+def read_given(
+    argument: str, given: Any, stack: Callable[[Any, int | None], Rows], vocabulary: Vocabulary | None, width: int
+) -> Rows:
+    """The rows of an argument as a model knows them: by name, or those of so many features, stacked."""
+    with naming(argument):
+        return stack(given, width) if vocabulary is None else known_by_name(given, vocabulary, may_be_empty=True)
+
+
+@contextmanager
+def naming(argument: str) -> Iterator[None]:
+    """Errors name an argument."""
     try:
-        return read()
+        yield
     except (TypeError, ValueError) as error:
         raise type(error)(f"In {argument}: {error}") from None
 

@@ -34,10 +34,10 @@ def transition_penalties(allowed: object, classes: np.ndarray, dtype: DTypeLike)
 
 def check_transitions(penalty: np.ndarray, labels: np.ndarray, starts: np.ndarray, classes: np.ndarray) -> None:
     """Raise where true labels have a transition that is not allowed."""
-    is_forbidden = penalty[labels[:-1], labels[1:]] != 0
-    is_forbidden[starts[1:-1] - 1] = False  # from one sequence to the next
-    if is_forbidden.any():
-        token = int(np.flatnonzero(is_forbidden)[0])
+    is_excluded = penalty[labels[:-1], labels[1:]] != 0
+    is_excluded[starts[1:-1] - 1] = False  # from one sequence to the next
+    if is_excluded.any():
+        token = int(np.flatnonzero(is_excluded)[0])
         before, after = classes[labels[token : token + 2]].tolist()
         i, _ = locate(token, starts)
         raise ValueError(f"y[{i}] goes from {before!r} to {after!r}, which allowed_transitions forbids.")

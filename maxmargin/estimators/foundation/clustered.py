@@ -7,6 +7,7 @@ portions are put together, and stay where they are. All of it can be computed ag
 
 from __future__ import annotations
 
+import operator
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_sample_weight
-from maxmargin.data.sharding import Shards, check_chunk
+from maxmargin.data.sharding import Shards, check_portion
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.fitting import Task, as_list
 from maxmargin.estimators.foundation.portioned import check_portionable, count_portion, needs_tally, prepare_portion
@@ -59,7 +60,7 @@ def prepare_on(
     """As `prepare`, of examples that are read, and stay, on the workers of a cluster."""
     tasks = Tasks(check_client(client))
     model._check_parameters()
-    check_portionable(model, data, "client")
+    check_portionable(data, "client")
     sources = submit_sources(tasks, X, y)
     bare = type(model)(**model.get_params(deep=False))
     tally = count_in_order(tasks, bare, sources) if needs_tally(model) else tasks.submit(hold, Tally().finished())
@@ -81,7 +82,7 @@ def prepare_on(
     made = tasks.submit_evenly(make_portion, calls)
     portions, encoders = ([tasks.submit(nth, future, i) for future in made] for i in (0, 1))
     check_alike(tasks, encoders[0], encoders, ".")
-    encoder, like = tasks.results([encoders[0], tasks.submit(problem_of, portions[0])])
+    encoder, like = tasks.results([encoders[0], tasks.submit(operator.attrgetter("problem"), portions[0])])
     like = in_tuples(own, like)
     layout = WeightLayout(layout_of(like).n_weights)
     lower, upper = encoder.limits(model._named_bounds(encoder), layout.n_weights)
@@ -90,7 +91,7 @@ def prepare_on(
 
 def check_alike(tasks: Tasks, first: Future, encoders: list[Future], end: str) -> None:
     """Raise, with this end of the sentence, where weights mean something else to another encoder than the first."""
-    differ = tasks.results([tasks.submit(differs, first, encoder) for encoder in encoders])
+    differ = tasks.results([tasks.submit(operator.ne, first, encoder) for encoder in encoders])
     if any(differ):
         raise ValueError(f"Portion {differ.index(True)} of the data differs in kind from portion 0{end}")
 
@@ -131,7 +132,7 @@ def submit_sources(
     """Tasks that read portions of the data, pairs of X and y, each; of paths by a function, which is `read_file`."""
     if isinstance(X, Shards):
         if X.folder is not None:
-            return [tasks.submit(read, reader) for reader in X.readers]
+            return [tasks.submit(operator.call, reader) for reader in X.readers]
         return [tasks.submit(hold, tuple(X[k])) for k in range(len(X))]
     remote = (Delayed, Future)
     X, y = ([value] if isinstance(value, remote) else value for value in (X, y))
@@ -160,7 +161,7 @@ def submit_sources(
         return [
             tasks.submit(read_path or read_file, path, checksum) for path, checksum in zip(paths, sums, strict=True)
         ]
-    X, y = check_chunk((X, as_list(y)), "The data set")
+    X, y = check_portion((X, as_list(y)), "The data set")
     if y is None:
         raise TypeError("y must hold the true outputs of X, but it is None.")
     n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
@@ -186,11 +187,6 @@ def count_in_order(tasks: Tasks, model: StructuredModel, sources: list[Future]) 
 
 
 # --- on workers -------------------------------------------------------------------------------------------------------
-
-
-def read(reader: Callable[[], T]) -> T:
-    """What a function reads, there."""
-    return reader()
 
 
 def pair_up(X: Any, y: Any, is_bag: bool) -> tuple[object, object]:
@@ -251,13 +247,3 @@ def add_up(a: Tally, b: Tally) -> Tally:
 def join(a: Encoder, b: Encoder) -> Encoder:
     """What either knows."""
     return a.joined(b)
-
-
-def differs(a: Encoder, b: Encoder) -> bool:
-    """Whether weights mean something else to one encoder than to another."""
-    return bool(a != b)
-
-
-def problem_of(portion: Portion) -> Any:
-    """The examples of a portion."""
-    return portion.problem

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from maxmargin.checks import as_sample_weight
-from maxmargin.data.sharding import Shards, check_chunk
+from maxmargin.data.sharding import Shards, check_portion
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.names.kept_rows import KeptRows, keeping_rows
 from maxmargin.estimators.foundation.fitting import Task, prepare
@@ -40,7 +40,7 @@ def prepare_shards(
     model._check_parameters()
     if len(shards) == 1:
         return prepare_portion(model, shards[0], 0, sample_weight, former, data)
-    check_portionable(model, data, "shards")
+    check_portionable(data, "shards")
     tally = Tally()
     for k, shard in enumerate(shards if needs_tally(model) else ()):
         tally.add(count_portion(model, shard, k))
@@ -90,7 +90,7 @@ def consistent_of(task: Task, k: int) -> AnyProblem:
     return weak.consistent
 
 
-def check_portionable(model: StructuredModel, data: Mapping[str, object], where: str) -> None:
+def check_portionable(data: Mapping[str, object], where: str) -> None:
     """Raise where something is asked for that only all examples together can tell; `where` is for messages."""
     given = [name for name, value in data.items() if value is not None]
     if given:
@@ -122,7 +122,7 @@ def prepare_portion(
 ) -> Task:
     """The task of a portion; what is wrong with it is told with its number."""
     try:
-        X, y = check_chunk(source, "the portion")
+        X, y = check_portion(source, "the portion")
         if y is None:
             raise TypeError("there is no y.")
         weight = None if sample_weight is None else np.array(sample_weight)  # that of a worker may be read-only

@@ -10,6 +10,7 @@ Kneser, Ney (1993), Improved clustering techniques for class-based statistical l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -142,13 +143,18 @@ def find_paths(counts: np.ndarray) -> list[str]:
     is_there = np.ones(len(counts), bool)
     first, second = np.zeros(n_classes - 1, np.int64), np.zeros(n_classes - 1, np.int64)
     merge_classes(counts, losses, is_there, first, second)
-    members: dict[int, list[int]] = {k: [k] for k in range(n_classes)}
-    paths = [""] * n_classes
-    for a, b in zip(first.tolist(), second.tolist(), strict=True):  # from the leaves to the root
-        for bit, node in (("0", a), ("1", b)):
+    return spell_paths(n_classes, zip(first.tolist(), second.tolist(), first.tolist(), strict=True))
+
+
+def spell_paths(n_leaves: int, merges: Iterable[tuple[int, int, int]]) -> list[str]:
+    """Paths of 0 and 1 of the leaves of a tree, by its merges, in their order: two nodes, and what they become."""
+    members: dict[int, list[int]] = {k: [k] for k in range(n_leaves)}
+    paths = [""] * n_leaves
+    for first, second, both in merges:
+        for bit, node in (("0", first), ("1", second)):
             for k in members[node]:
                 paths[k] = bit + paths[k]
-        members[a] += members.pop(b)
+        members[both] = members.pop(first) + members.pop(second)
     return paths
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.checks import check_count
-from maxmargin.text.resources.exchange import Neighbours
+from maxmargin.text.resources.exchange import Neighbours, spell_paths
 from maxmargin.text.resources.learned_classes import Text, count_neighbours, frequent_words
 from maxmargin.text.resources.word_vectors import WordVectors
 from maxmargin.wording import count_of, quote
@@ -122,11 +122,5 @@ def paths_of(means: np.ndarray) -> list[str]:
     """The paths of means in the tree that joins them."""
     from scipy.cluster.hierarchy import ward
 
-    members = [[k] for k in range(len(means))]
-    paths = [""] * len(means)
-    for first, second, *_ in ward(means):
-        for bit, k in (("0", int(first)), ("1", int(second))):
-            for member in members[k]:
-                paths[member] = bit + paths[member]
-        members.append([*members[int(first)], *members[int(second)]])
-    return paths
+    n = len(means)
+    return spell_paths(n, ((int(first), int(second), n + k) for k, (first, second, *_) in enumerate(ward(means))))

@@ -217,18 +217,16 @@ def stream_documents(
     return _Reader(source, layout, False, name).documents(most, are_whole=are_whole)
 
 
-def cut_document(
-    source: FileToRead, layout: Layout | None, most: int, *, needs_tags: bool = True, name: str | None = None
-) -> Iterator[Document]:
+def cut_document(source: FileToRead, layout: Layout | None, most: int, *, needs_tags: bool) -> Iterator[Document]:
     """Read a file of sentences, `most` of them at a time, without its lines; documents are in one part each.
 
     Other than `stream_documents`, it waits until a part is full.
     """
     layout = layout or Layout(find_format(name_of(source)))
     if layout.format in TEXT_FORMATS:
-        yield read_document(source, layout, needs_tags=needs_tags, name=name)
+        yield read_document(source, layout, needs_tags=needs_tags)
         return
-    reader = _Reader(source, layout, needs_tags, name)
+    reader = _Reader(source, layout, needs_tags, None)
     sentences: list[Parsed] = []
     for sentence in reader.parsed():
         if sentence is None:

@@ -39,11 +39,11 @@ def _is_pair(record: object) -> bool:
     return isinstance(record, list) and len(record) == 2 and isinstance(record[0], str)
 
 
-def text_in(record: object, place: str, field: str = "text") -> str:
+def text_in(record: object, place: str) -> str:
     """The text of a record."""
-    if not isinstance(record, dict) or not isinstance(record.get(field), str):
-        raise ValueError(f"{place}: an object must hold a string {field!r}, but there is {quote(record)}.")
-    return record[field]
+    if not isinstance(record, dict) or not isinstance(record.get("text"), str):
+        raise ValueError(f"{place}: an object must hold a string 'text', but there is {quote(record)}.")
+    return record["text"]
 
 
 def list_in(record: dict[str, object], field: str, place: str) -> list[Any]:

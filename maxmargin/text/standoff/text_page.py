@@ -11,7 +11,7 @@ from maxmargin.text.standoff.annotated_texts import AnnotatedText, TextEntity
 N_COLOURS = 8  # of the style sheet
 
 
-def show_texts(texts: Sequence[AnnotatedText], title: str = "Entities") -> str:
+def show_texts(texts: Sequence[AnnotatedText]) -> str:
     """The page of texts with their entities, which do not overlap, as one text of HTML."""
     entities = [entity for text in texts for entity in text.entities or ()]
     types = sorted({entity.type for entity in entities})
@@ -32,7 +32,7 @@ def show_texts(texts: Sequence[AnnotatedText], title: str = "Entities") -> str:
         Section("entities", "Entities", join([counted, choice] if counts else [counted])),
         Section("texts", "Texts", join(shown)),
     ]
-    return make_page(title, sections, {})
+    return make_page("Entities", sections, {})
 
 
 def _mark(text: AnnotatedText, colours: dict[str, str]) -> Iterator[object]:

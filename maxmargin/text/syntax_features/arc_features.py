@@ -101,8 +101,8 @@ class ArcFeatures(PairFeatures):
 class WordArcs(WordPairs):
     """The features of the arcs of sentences, word by word, each from the heads 0, the root, to n."""
 
-    def __init__(self, sentences: Sequence[object], between: bool, chosen: Sequence[np.ndarray] | None = None) -> None:
-        super().__init__(sentences, chosen)
+    def __init__(self, sentences: Sequence[object], between: bool) -> None:
+        super().__init__(sentences)
         self.between = between
 
     @staticmethod

@@ -109,7 +109,7 @@ class SegmentFeatures(WindowFeatures):
         those of segments, as `SegmentCRF.fit` takes them
         """
         rows = super().transform(X)
-        gazetteers = rows.extractor.arguments[2]
+        gazetteers = rows.maker.arguments[2]
         return ListedWindows(rows, gazetteers, self.longest_segment, getattr(self, "segment_names_", None))
 
     def _pack(self) -> dict[str, object]:
@@ -134,7 +134,7 @@ class ListedWindows(Windows):
     """The features of the tokens of sentences, and of their segments of up to so many tokens."""
 
     def __init__(self, rows: Windows, gazetteers: Gazetteers, longest: int, known: frozenset[str] | None) -> None:
-        super().__init__(rows.extractor, rows.sentences, rows.titles, rows.spellings)
+        super().__init__(rows.maker, rows.sentences, rows.titles, rows.spellings)
         self.gazetteers, self.longest = gazetteers, longest
         self.known = known  # the names that are features; None for all
 

@@ -55,8 +55,9 @@ class WordPairs(Sliced[list[list[str]]]):
     Pairs are rows, counted from 0 in each sentence: all of them, or those that are chosen.
     """
 
-    def __init__(self, sentences: Sequence[Any], chosen: Sequence[np.ndarray] | None = None) -> None:
-        self.sentences, self.chosen = sentences, chosen
+    def __init__(self, sentences: Sequence[Any]) -> None:
+        self.sentences = sentences
+        self.chosen: Sequence[np.ndarray] | None = None
 
     @staticmethod
     @abstractmethod
@@ -82,7 +83,7 @@ class WordPairs(Sliced[list[list[str]]]):
         known = [*names]
         return [[known[k] for k in row] for row in np.split(block.values, block.starts[1:-1])]
 
-    def _of(self, sentences: Sequence[Any], chosen: Sequence[np.ndarray] | None) -> Self:
+    def _of(self, sentences: Sequence[object], chosen: Sequence[np.ndarray] | None) -> Self:
         other = type(self).__new__(type(self))
         vars(other).update(vars(self), sentences=sentences, chosen=chosen)
         return other

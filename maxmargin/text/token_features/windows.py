@@ -163,17 +163,17 @@ class WindowFeatures(WindowOptions):
         sequence of lists with a list of names for each token; they are made when they are asked for
         """
         X = as_sentences(X)
-        options, extractor = self.get_params(deep=False), getattr(self, "_extractor", None)
-        if extractor is None or extractor.options != options:
+        options, maker = self.get_params(deep=False), getattr(self, "_maker", None)
+        if maker is None or maker.options != options:
             self._check_options()
             gazetteers = (
                 self.gazetteers_
                 if hasattr(self, "gazetteers_")
                 else Gazetteers(self.gazetteers or {}, loose=self.loose_names)
             )
-            extractor = self._extractor = Extractor(self.sources, options, gazetteers)
+            maker = self._maker = TokenFeatures(self.sources, options, gazetteers)
         spellings = spellings_of([*split_words(X)], document_sizes(X)) if self.elsewhere else None
-        return Windows(extractor, X, spellings=spellings)  # with what it remembers of words
+        return Windows(maker, X, spellings=spellings)  # with what it remembers of words
 
 
 def remake(**options: Any) -> WindowFeatures:
@@ -194,12 +194,12 @@ class Windows(Sliced[Rows]):
 
     def __init__(
         self,
-        extractor: Extractor,
+        maker: TokenFeatures,
         sentences: Sequence[Iterable[Token]],
         titles: Sequence[Titles] | None = None,
         spellings: Sequence[Spellings] | None = None,
     ) -> None:
-        self.extractor, self.sentences = extractor, sentences
+        self.maker, self.sentences = maker, sentences
         self.titles = titles  # of names, for each sentence, in place of those of the gazetteers
         self.spellings = spellings  # of words in the document of each sentence
 
@@ -221,10 +221,10 @@ class Windows(Sliced[Rows]):
 
     def make_one(self, i: int) -> Rows:
         titles = None if self.titles is None else self.titles[i]
-        return self.extractor(self.sentences[i], i, titles, NOWHERE if self.spellings is None else self.spellings[i])
+        return self.maker(self.sentences[i], i, titles, NOWHERE if self.spellings is None else self.spellings[i])
 
     def __iter__(self) -> Iterator[Rows]:
-        return map(self.extractor, self.sentences, count(), *self._beside())
+        return map(self.maker, self.sentences, count(), *self._beside())
 
     def _beside(self) -> tuple[Iterator[Titles | None], Iterator[Spellings]]:
         """What there is to know of each sentence besides."""
@@ -232,19 +232,19 @@ class Windows(Sliced[Rows]):
 
     def look_up(self, columns: FeatureColumns) -> Iterator[Rows]:
         """The same with the columns of the names in their place; faster, as most words and tags come again."""
-        return map(self.extractor.with_columns(columns), self.sentences, count(), *self._beside())
+        return map(self.maker.with_columns(columns), self.sentences, count(), *self._beside())
 
     def column_tables(self, columns: FeatureColumns) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The same of many sentences at once: a table with the columns of each token, and the lengths of sentences."""
-        extractor = self.extractor.with_columns(columns)
+        maker = self.maker.with_columns(columns)
         tokens = map(split_tokens, self.sentences, count(), *self._beside())
         for _, alike in groupby(tokens, lambda sentence: len(sentence.tags)):
             while block := [*islice(alike, BLOCK)]:
-                yield extractor.table(TokenBlock(block))
+                yield maker.table(TokenBlock(block))
 
     def dense_columns(self) -> DenseColumns | None:
         """The vectors of words, if there are any: those of the same word share a row."""
-        vectors, options = self.extractor.options["vectors"], self.extractor.options
+        vectors, options = self.maker.options["vectors"], self.maker.options
         if vectors is None:
             return None
         sentences, shifts = (
@@ -270,7 +270,7 @@ def shift_within(values: np.ndarray, starts: np.ndarray, shift: int) -> np.ndarr
     return np.where(is_within, np.append(values, -1)[np.where(is_within, places, -1)], -1).astype(np.int32)
 
 
-class Extractor:
+class TokenFeatures:
     """Makes the features of the tokens of a sentence.
 
     Parameters
@@ -296,14 +296,14 @@ class Extractor:
         self.arguments, self.options, self.columns = (sources, options, gazetteers), options, columns
         made = [source({**options, "gazetteers": gazetteers}, code) for source in sources]
         self.sources = [source for source in made if not source.is_empty]
-        self._with_columns: Extractor | None = None
+        self._with_columns: TokenFeatures | None = None
 
-    def with_columns(self, columns: FeatureColumns) -> Extractor:
+    def with_columns(self, columns: FeatureColumns) -> TokenFeatures:
         """The same with columns in place of names; it is remembered, unless the columns are those of a training."""
         if columns.grows:
-            return Extractor(*self.arguments, columns)
+            return TokenFeatures(*self.arguments, columns)
         if self._with_columns is None or self._with_columns.columns is not columns:
-            self._with_columns = Extractor(*self.arguments, columns)
+            self._with_columns = TokenFeatures(*self.arguments, columns)
         return self._with_columns
 
     def table(self, block: TokenBlock) -> tuple[np.ndarray, np.ndarray]:
@@ -312,8 +312,8 @@ class Extractor:
         empty = np.zeros((len(block), 0), np.int32)
         return np.concatenate([empty, *tables], axis=1), block.lengths
 
-    def __reduce__(self) -> tuple[type[Extractor], tuple[object, ...]]:
-        return Extractor, (*self.arguments, self.columns)
+    def __reduce__(self) -> tuple[type[TokenFeatures], tuple[object, ...]]:
+        return TokenFeatures, (*self.arguments, self.columns)
 
     def __call__(
         self, sentence: Iterable[Token], i: int, titles: Titles | None = None, spellings: Spellings = NOWHERE
