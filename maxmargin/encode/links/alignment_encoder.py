@@ -75,8 +75,7 @@ class AlignmentEncoder(RowEncoder[AlignmentProblem]):
             rows, sides = read_rows(X, kind, warp, None)
             encoder = cls.of(rows, dtype, former=former, kind=kind, warps=warp)
             encoder = replace(encoder, n_features_in=encoder.n_features_in // encoder.n_blocks)
-        if former is not None:
-            encoder = former.joined(encoder)
+        encoder = encoder.after(former)
         tables, paths = encoder.read_known(y, sides, "y")
         is_weak = np.array([is_partly_known(known, warp) for known in y])
         if all(known is None for known in y):
