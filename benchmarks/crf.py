@@ -35,7 +35,7 @@ SETTINGS = {
     "ocr-large": Setting(only_observed=False, share=1 / 35, most_megabytes=250),
     "conll": Setting(only_observed=True, share=1 / 25, is_chunking=True),
     "conll-l1": Setting(only_observed=True, share=1 / 2, c1=0.1, c2=0.0, is_chunking=True),
-    "conll-elastic": Setting(only_observed=True, share=1 / 5, c1=0.1, c2=0.1, is_chunking=True),
+    "conll-elastic": Setting(only_observed=True, share=1 / 20, c1=0.1, c2=0.1, is_chunking=True),
 }
 
 
