@@ -73,9 +73,10 @@ class Tasks:
                 self.client.sync(self._retry, lost)
             return self.client.gather(futures)
         except BaseException as error:
-            if self.client.status == "running":
-                ended = futures if isinstance(error, BrokenOff) else [*self._submitted]
-                self.client.cancel(ended, force=True)
+            if isinstance(error, BrokenOff):
+                self.client.cancel([future for future in futures if not future.done()], force=True)
+            else:
+                self.end()
             if isinstance(error, KilledWorker):
                 raise ConnectionError(
                     f"A task of the fit was given up after {ATTEMPTS} attempts, as the workers that ran it died: they "
@@ -84,6 +85,11 @@ class Tasks:
             if isinstance(error, CancelledError | FutureCancelledError):
                 raise ConnectionError(DROPPED) from error
             raise
+
+    def end(self) -> None:
+        """Drop all that was ever submitted, with its results; whoever holds on to futures has nothing of them."""
+        for future in [*self._submitted]:
+            future.release()
 
     async def _retry(self, keys: list[str]) -> None:
         """As `Client.retry`, which fails where what was lost follows from futures that nobody here has any more."""

@@ -1,6 +1,9 @@
 """Every `fit` on a cluster: data of all kinds, the same models as in one process, and what is refused."""
 
 import asyncio
+import gc
+import time
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -46,6 +49,20 @@ def test_the_same_model_whatever_the_data_come_in(client, tmp_path):
         np.testing.assert_allclose(model._w, alone._w, atol=1e-5, err_msg=name)
         assert model.certificate_.primal == pytest.approx(alone.certificate_.primal, rel=1e-9), name
         assert model.predict(X[:1])[0].tolist() == TAGS[0]
+
+
+@pytest.mark.parametrize("callback", [None, lambda *_: 1 / 0])
+def test_nothing_stays_on_workers_when_a_fit_ends(client, callback):
+    gc.disable()  # which would find it, at some time
+    try:
+        with nullcontext() if callback is None else pytest.raises(ZeroDivisionError):
+            ChainCRF(**MODEL).fit(X, TAGS, client=client, callback=callback)
+        until = time.monotonic() + 5
+        while client.futures:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+    finally:
+        gc.enable()
 
 
 def write_file(path, words, tags):

@@ -136,27 +136,31 @@ class StructuredModel(TrainingArguments, Predictor, Estimator):
         if prior is self:
             task = fitting.free_new_weights(task, prior, solver, times)
         mean = None if prior is None else fitting.prior_weights(prior, task)
-        result = solver.solve(
-            task.problem,
-            self.C / times,
-            task.sample_weight,
-            loss=loss,
-            weak=task.weak,
-            start=fitting.find_start(self, task) if mean is None else mean,
-            prior=mean,
-            lower=task.lower,
-            upper=task.upper,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            time_limit=self.time_limit,
-            n_jobs=self.n_jobs,
-            random_state=fitting.as_seed(self.random_state),
-            verbose=self.verbose,
-            callback=options.get("callback"),
-            checkpoint=checkpoint,
-            held_out=held_out,
-            **fitting.solver_options(self),
-        )
+        try:
+            result = solver.solve(
+                task.problem,
+                self.C / times,
+                task.sample_weight,
+                loss=loss,
+                weak=task.weak,
+                start=fitting.find_start(self, task) if mean is None else mean,
+                prior=mean,
+                lower=task.lower,
+                upper=task.upper,
+                tol=self.tol,
+                max_passes=self.max_passes,
+                time_limit=self.time_limit,
+                n_jobs=self.n_jobs,
+                random_state=fitting.as_seed(self.random_state),
+                verbose=self.verbose,
+                callback=options.get("callback"),
+                checkpoint=checkpoint,
+                held_out=held_out,
+                **fitting.solver_options(self),
+            )
+        finally:
+            if client is not None:
+                task.problem.tasks.end()
         result = result.with_weights(task.layout.to_model(result.w))
         n_seen += task.n_examples
         fitting.complete(self, task.encoder, result.trace, result.status, result.certificate, n_seen)
