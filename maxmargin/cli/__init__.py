@@ -189,7 +189,7 @@ def predict(
 def evaluate(
     model: options.Model,
     file: options.Inputs = None,
-    format: options.FileFormat = None,
+    format: options.SameFormat = None,
     encoding: options.SameEncoding = None,
     confusion: Annotated[bool, typer.Option("--confusion", help="Show which tags are taken for which.")] = False,
     calibration: Annotated[
@@ -238,7 +238,7 @@ def inspect(
     rival: Annotated[str | None, typer.Option(help="The tag to compare with.", show_default="the runner-up")] = None,
     tag: Annotated[str | None, typer.Option(help="Show the features of this tag only.")] = None,
     top: Annotated[int, typer.Option("--top", "-n", min=1, help="How many features to show.")] = 10,
-    format: options.FileFormat = None,
+    format: options.SameFormat = None,
     encoding: options.SameEncoding = None,
     json: options.Json = False,
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_origin, get_type_hints
 import typer
 
 from maxmargin.cli.common import say
-from maxmargin.cli.text_commands.format_options import FILES, Format, Tokenizer, check_encoding
+from maxmargin.cli.text_commands.format_options import FILES, FORMATS, Format, Tokenizer, check_encoding
 from maxmargin.cli.text_commands.model_options import Crossing as Crossing
 from maxmargin.cli.text_commands.model_options import Inside, LearnedOfWords, ModelType, Preference
 from maxmargin.cli.text_commands.model_options import Parse as Parse
@@ -112,9 +112,9 @@ Model = Annotated[
         help="File that `maxmargin train` or `path` has written.", exists=True, dir_okay=False, metavar="MODEL"
     ),
 ]
-FileFormat = Annotated[
-    Format | None, of_files("--format", "-f", help="Format of the files.", show_default="by the end of the name")
-]
+FORMAT = {"help": f"Format of the files: {FORMATS}.", "metavar": "FORMAT"}
+FileFormat = Annotated[Format | None, of_files("--format", "-f", show_default="by the end of the name", **FORMAT)]
+SameFormat = Annotated[Format | None, of_files("--format", "-f", show_default="that of the training file", **FORMAT)]
 SameEncoding = Annotated[
     str | None,
     of_files(

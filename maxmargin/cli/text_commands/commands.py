@@ -9,7 +9,7 @@ import typer
 
 from maxmargin.cli import options
 from maxmargin.cli.common import STDIN, reports_errors
-from maxmargin.cli.text_commands.format_options import Format, TextEncoding, Tokenizer
+from maxmargin.cli.text_commands.format_options import FORMATS, Format, TextEncoding, Tokenizer
 
 
 def tag(
@@ -18,11 +18,22 @@ def tag(
     output: options.Output = None,
     format: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="Format to write.", show_default="standoff, or by the end of the name"),
+        typer.Option(
+            "--format",
+            "-f",
+            help=f"Format to write: {FORMATS}.",
+            metavar="FORMAT",
+            show_default="standoff, or by the end of the name",
+        ),
     ] = None,
     read: Annotated[
         Format | None,
-        typer.Option("--read", help="Format of the files.", show_default="text, or by the end of the name"),
+        typer.Option(
+            "--read",
+            help="Format of the files, one of those of --format.",
+            metavar="FORMAT",
+            show_default="text, or by the end of the name",
+        ),
     ] = None,
     encoding: options.SameEncoding = None,
     tokenizer: Tokenizer = None,
@@ -50,7 +61,13 @@ def convert(
     format: options.FileFormat = None,
     to: Annotated[
         Format | None,
-        typer.Option("--to", "-t", help="Format to write.", show_default="columns, or by the end of the name"),
+        typer.Option(
+            "--to",
+            "-t",
+            help="Format to write, one of those of --format.",
+            metavar="FORMAT",
+            show_default="columns, or by the end of the name",
+        ),
     ] = None,
     encoding: TextEncoding = "utf-8",
     tokenizer: Tokenizer = None,
@@ -68,7 +85,7 @@ def suggest(
     model: options.Model,
     file: options.Inputs = None,
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many sentences to show.")] = 20,
-    format: options.FileFormat = None,
+    format: options.SameFormat = None,
     encoding: options.SameEncoding = None,
     json: options.Json = False,
 ) -> None:
@@ -108,7 +125,7 @@ def report(
     train: Annotated[
         Path | None, typer.Option(help="What it was trained on, to be compared with the others.", metavar="FILE")
     ] = None,
-    format: options.FileFormat = None,
+    format: options.SameFormat = None,
     encoding: options.SameEncoding = None,
 ) -> None:
     """Write a page on what a tagger, or a parser, gets wrong, and why: one file of HTML that needs no network."""

@@ -26,6 +26,7 @@ class Format(StrEnum):
     docbin = "docbin"
 
 
+FORMATS = ", ".join(Format)
 WRITTEN_ONLY = {"html": "html", "jsonl": "standoff"}  # formats of predictions, and what they are called for texts
 
 
@@ -58,8 +59,9 @@ PredictedFormat = Annotated[
         "--format",
         "-f",
         rich_help_panel=FILES,
-        help="Format of the files, or one that is only written: html, jsonl.",
-        show_default="by the end of the name",
+        help=f"Format of the files: {FORMATS}; or one that is only written: html, jsonl.",
+        metavar="FORMAT",
+        show_default="that of the training file",
     ),
 ]
 Tokenizer = Annotated[
