@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 from maxmargin.display.markup import Markup, tag
+from maxmargin.wording import quote
 
 LARGEST = 128  # pixels across or down that a picture has
 
@@ -19,6 +20,8 @@ def as_pixels(image: np.ndarray) -> np.ndarray:
     Large images lose rows and columns, evenly.
     """
     image = np.asarray(image)
+    if image.ndim not in (2, 3) or not image.size or image.dtype.kind not in "biuf":
+        raise ValueError(f"An image must be an (h, w) or (h, w, 3) array of numbers, not {quote(image)}.")
     step = max(1, -(-max(image.shape[:2]) // LARGEST))
     image = image[::step, ::step]
     if image.dtype != np.uint8:

@@ -257,6 +257,8 @@ def test_pictures():
     gray = as_pixels(np.array([[0.0, 1.0], [np.nan, 0.5]]))
     assert gray[:, :, 0].tolist() == [[0, 255], [0, 128]]
     assert max(as_pixels(np.zeros((1000, 30))).shape) == 125
+    with pytest.raises(ValueError, match=r"An image must be .* numbers, not array\('x'"):
+        as_pixels(np.array("x"))
 
 
 def test_the_worst_and_a_sample_are_shown(tmp_path):
