@@ -115,9 +115,9 @@ def possible_outputs(problem: AnyProblem, name: str) -> Blocks:
     return outputs
 
 
-def scored_outputs(problem: AnyProblem, w: np.ndarray) -> tuple[Blocks, np.ndarray]:
+def scored_outputs(problem: AnyProblem, w: np.ndarray, n_jobs: int | None = None) -> tuple[Blocks, np.ndarray]:
     """As `best_outputs`, with their scores."""
-    runner = Runner(problem)
+    runner = Runner(problem, n_jobs)
     outputs = new_blocks(runner.output_sizes, np.int32)
     reached, bounds = np.zeros((2, runner.n))
     run(runner, prediction_loops.attain_outputs, w, runner.part_sizes, outputs, reached, bounds)
