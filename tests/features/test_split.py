@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import ChainCRF, ChainSVM, regularization_path
+from maxmargin import ChainCRF, ChainSVM, SegmentCRF, regularization_path
 from maxmargin import problem as generics
 from maxmargin.features import layout_of, observed, split, with_gram
 from maxmargin.features.split import SplitFeatures
@@ -97,6 +97,13 @@ def test_paths_have_the_weights_of_models(model, monkeypatch, interpreted_loops)
     scores = [path.model_at(regularization).score(X, y) for regularization in path.lambdas]
     assert np.array_equal(scores, path.scores)
     assert len(path.weights(0)) == len(model.fit(X, y)._w)
+
+
+def test_segments_are_held_out_in_the_order_of_the_model(monkeypatch, interpreted_loops):
+    X, y = [sp.eye_array(2, format="csr")] * 2, [[(0, 1, "a"), (1, 2, "b")]] * 2
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+    model = SegmentCRF(only_observed=True, max_passes=3).fit(X, y, X_dev=X, y_dev=y)
+    assert model.trace_.dev_score[-1] == model.score(X, y)
 
 
 def test_bounds_of_split_features(monkeypatch, interpreted_loops):

@@ -140,10 +140,10 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         if is_whole.all():
             check_transitions(penalty, *follow_each_other(states, rows.starts, len(classes)), classes)
             supervision = encoder.supervise(states, 1.0 - np.eye(2 * len(classes)), weights, states)
-            return Learned(encoder, encoder.assemble(rows, listed, supervision, with_grams=with_grams))
+            return Learned(encoder, encoder.assemble(rows, listed, supervision, with_grams=with_grams, may_split=True))
         known, annotation = np.unique(allowed, axis=0, return_inverse=True)
         supervision = encoder.supervise(states, 1.0 - known, weights, annotation.ravel())
-        problem = encoder.assemble(rows, listed, supervision, with_grams=with_grams)
+        problem = encoder.assemble(rows, listed, supervision, with_grams=with_grams, may_split=True)
         problem, consistent = complete_outputs(problem, encoder.exclude(problem, allowed), "labels")
         return Learned(encoder, problem, Weak(consistent, is_weak=~outputs.is_certain))
 
@@ -187,15 +187,19 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         supervision: LabelSupervision,
         *,
         with_grams: bool = False,
+        may_split: bool = False,
         is_once: bool = False,
     ) -> SegmentProblem:
-        """Put stored rows, listed segments and what is known of outputs together."""
+        """Put stored rows, listed segments and what is known of outputs together.
+
+        Features of pairs may be split in two parts, whose weights lie in another order, or be for one pass only.
+        """
         n_columns = self.tables[0].n_labels
         if self.pairs is None:
             features = row_features(rows, self.dtype, with_grams=with_grams)
         else:
             sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype)
-            split = None if is_once else split_features(sparse, self.pairs, n_columns, len(rows.lengths), self.dtype)
+            split = split_features(sparse, self.pairs, n_columns, len(rows.lengths), self.dtype) if may_split else None
             features = split or observed_features(sparse, self.pairs, is_once=is_once)
         return SegmentProblem(
             features=features,
