@@ -21,7 +21,7 @@ def quick_tagger(**options):
 def test_what_helps_is_kept(interpreted_loops, monkeypatch):
     worth = {"inside": 0.02, "features__affixes": 0.03, "model__C": 0.04, "features__char_ngrams": -0.1}
 
-    def score(clock, options):
+    def score(clock, title, options):
         gains = {name: gain for name, gain in worth.items() if name in options}
         if "features__affixes" in gains and "model__C" in gains:
             del gains["features__affixes"]  # of no use beside the other
@@ -42,13 +42,13 @@ def test_what_helps_is_kept(interpreted_loops, monkeypatch):
 
 
 def test_a_search(interpreted_loops):
-    scores = []
+    scores = {}
     documents = Corpus(X, [0, 0, 1, 1, 2, 3])
-    search = search_options(quick_tagger(), documents, Y, X, Y, effort="thorough", callback=scores.append)
+    search = search_options(quick_tagger(), documents, Y, X, Y, effort="thorough", callback=scores.__setitem__)
     assert search.is_whole
-    assert scores[0] == search.first_score <= search.score <= max(scores)
-    titles = {trial.title for trial in search.trials}
-    assert {"IOBES inside", "spelling elsewhere", "min_count 2", "two stages", "SVM"} <= titles
+    assert scores["as given"] == search.first_score <= search.score <= max(scores.values())
+    assert {trial.title for trial in search.trials} <= scores.keys()
+    assert {"IOBES inside", "spelling elsewhere", "min_count 2", "two stages", "SVM"} <= scores.keys()
     assert search.tagger.fit(documents, Y).predict(X[:1])[0][1] == "O"
     assert search.tagger.model_.tol == 0.3
 
@@ -76,7 +76,7 @@ def test_fits_of_a_search_end_with_its_time(interpreted_loops, monkeypatch):
 
 def test_a_search_has_an_end(interpreted_loops):
     features = WindowFeatures(classes={"kind": {"Rome": "city"}})
-    search = search_options(Tagger(features=features, model=ChainCRF(tol=0.3)), X, Y, X, Y, callback=lambda score: True)
+    search = search_options(Tagger(features=features, model=ChainCRF(tol=0.3)), X, Y, X, Y, callback=lambda *_: True)
     assert not search.is_whole
     assert not search.trials
     assert search.tagger.features.classes == features.classes

@@ -286,12 +286,9 @@ def tune_options(
     choices: Choices, tagger: Tagger, train: Document, held_out: dict[str, Any], **limits: Any
 ) -> OptionSearch:
     """Find options that are good on held-out sentences, and say what each of them is worth."""
-    n_scores = 0
 
-    def tell(score: float) -> None:
-        nonlocal n_scores
-        n_scores += 1
-        choices.say(f"Options, trial {n_scores}: held-out score {100 * score:.2f}")
+    def tell(title: str, score: float) -> None:
+        choices.say(f"Held-out score {100 * score:.2f}: {title}")
 
     with before_compiling(partial(choices.say, COMPILING)):
         search = search_options(tagger, train.X, train.y or [], **held_out, callback=tell, **limits)

@@ -106,7 +106,7 @@ def search_options(
     *,
     effort: str = "quick",
     time_limit: float | None = None,
-    callback: Callable[[float], object] | None = None,
+    callback: Callable[[str, float], object] | None = None,
 ) -> OptionSearch:
     """Find options of a tagger by held-out sentences: features, rare ones, the scheme inside, the model and its C.
 
@@ -127,7 +127,7 @@ def search_options(
         Seconds after which no further change is tried, and the fit of one ends, which then does not count; by default
         600, and 7,200 in a thorough search.
     callback
-        Called with the score of each trial; the search ends if that returns True.
+        Called with the title and the score of each trial; the search ends if that returns True.
 
     Returns
     -------
@@ -162,12 +162,12 @@ def search_options(
     )
     search = OptionSearch(begin)
     clock = _Clock(search, held_out, EFFORTS[effort] if time_limit is None else time_limit, callback)
-    found = clock.score({})
+    found = clock.score("as given", {})
     if found is None:
         return search
     search.first_score = search.score = found[0]
     for title, options in _changes(begin, X, chosen.scheme, effort):
-        found = clock.score(options)
+        found = clock.score(title, options)
         if found is None:
             break
         search.trials.append(Trial(title, options, found[0] - search.first_score, found[1]))
@@ -191,7 +191,8 @@ def _combine(search: OptionSearch, clock: _Clock) -> None:
         if "model" in trial.options and any(name.startswith("model__") for name in search.options):
             continue  # those are of the other model
         options = {**trial.options, **search.options, **trial.options}  # a model before what is changed of it
-        found = clock.score(options) if search.options else (search.first_score + trial.gain, trial.seconds)
+        title = " and ".join([*(other.title for other in search.trials if other.is_kept), trial.title])
+        found = clock.score(title, options) if search.options else (search.first_score + trial.gain, trial.seconds)
         if found is None:
             return
         gain = found[0] - search.score
@@ -209,12 +210,12 @@ class _Clock:
         search: OptionSearch,
         held_out: Sequence[tuple[Any, Any, Any, Any]],
         seconds: float,
-        callback: Callable[[float], object] | None,
+        callback: Callable[[str, float], object] | None,
     ) -> None:
         self.search, self.held_out, self.callback = search, held_out, callback
         self.end, self.is_over = time.monotonic() + seconds, False
 
-    def score(self, options: dict[str, Any]) -> tuple[float, float] | None:
+    def score(self, title: str, options: dict[str, Any]) -> tuple[float, float] | None:
         """The mean score of the options on held-out sentences, and the seconds of a training; None, if time is up."""
         began, scores = time.monotonic(), list[float]()
         if self.is_over or began >= self.end:
@@ -234,7 +235,7 @@ class _Clock:
             scores.append(tagger.score(X_dev, y_dev))
             self.is_over |= tagger.status_ is Status.INTERRUPTED
         score = float(np.mean(scores))
-        self.is_over |= bool(self.callback is not None and self.callback(score))
+        self.is_over |= bool(self.callback is not None and self.callback(title, score))
         return score, (time.monotonic() - began) / len(scores)
 
 
