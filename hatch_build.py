@@ -17,7 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODELS = (["chains", "crf"], ["tagger", "multiclass", "trees", "matchings", "graphs"])  # of one process each
+MODELS = (["crf", "tagger"], ["chains", "multiclass", "trees", "matchings", "graphs"])  # processes that share loops
 MOST_SECONDS = 600
 PACK = "import sys; from pathlib import Path; from maxmargin.cli.compiling_ahead import pack; "
 PACK += "pack(Path(sys.argv[1]), sys.argv[2:])"
