@@ -207,16 +207,22 @@ def count_transitions(forward, backward, factor, length, sums, counts):
     n_labels = counts.shape[0]
     for a in range(0, n_labels, 4):
         four = a, min(a + 1, n_labels - 1), min(a + 2, n_labels - 1), min(a + 3, n_labels - 1)
-        for c in range(0, factor.shape[1], LANES):
-            p, q, r, s = sum_products(forward, 0, four, backward, 1, 1, length - 1, c)
-            store(sums, 0, c, times(fetch(factor, four[0], c), p))
-            store(sums, 1, c, times(fetch(factor, four[1], c), q))
-            store(sums, 2, c, times(fetch(factor, four[2], c), r))
-            store(sums, 3, c, times(fetch(factor, four[3], c), s))
+        count_labels(four, forward, 0, backward, 1, length - 1, factor, sums)
         copy_row(sums, 0, counts, four[0], n_labels)
         copy_row(sums, 1, counts, four[1], n_labels)
         copy_row(sums, 2, counts, four[2], n_labels)
         copy_row(sums, 3, counts, four[3], n_labels)
+
+
+@helper
+def count_labels(four, shares, t, rows, first, n, factor, sums):
+    """sums[:4], four rows of the sum over j < n of shares[t + j]' rows[first + j], times `factor` elementwise."""
+    for c in range(0, factor.shape[1], LANES):
+        p, q, r, s = sum_products(shares, t, four, rows, first, 1, n, c)
+        store(sums, 0, c, times(fetch(factor, four[0], c), p))
+        store(sums, 1, c, times(fetch(factor, four[1], c), q))
+        store(sums, 2, c, times(fetch(factor, four[2], c), r))
+        store(sums, 3, c, times(fetch(factor, four[3], c), s))
 
 
 @helper(forceinline=True)

@@ -20,7 +20,6 @@ from maxmargin.arrays.vectors import copy_into
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums
-from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper, implements
 from maxmargin.structures import labelled_edges
 from maxmargin.structures.k_best import k_best
@@ -56,8 +55,7 @@ class TreeWork(NamedTuple):
 
     belief: np.ndarray  # T x L, flat
     message: np.ndarray  # (T, L)
-    factors: np.ndarray  # (kinds, 3, L, L) of the exp oracle
-    extents: np.ndarray  # (kinds, 2) of the exp oracle
+    sums: tree_sums.ForestSums
     spread: np.ndarray  # as the weights of nodes, or empty
     edge_spread: np.ndarray  # as those of edges, or empty
     branches: np.ndarray  # (K, 3) of the top-K oracle
@@ -104,13 +102,10 @@ def tree_workspace(problem, n_best):
     longest = np.diff(problem.starts).max()
     most_kinds = np.diff(problem.kind_starts).max()
     dtype = problem.supervision.cost.dtype
-    factors = aligned((most_kinds, 3, n_labels, n_labels), dtype)
-    factors[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
     return TreeWork(
         belief=aligned((longest * n_labels,), dtype),
         message=aligned((longest, n_labels), dtype),
-        factors=factors,
-        extents=aligned((most_kinds, 2), dtype),
+        sums=tree_sums.new_tables(longest, most_kinds, n_labels, dtype),
         branches=aligned((n_best, 3), np.int64),
         **labelled_edges.norm_buffers(problem),
     )
@@ -190,8 +185,12 @@ def exp_tree(problem, i, theta, mu, work):
     nodes, pairs = labelled_edges.nodes_and_tables(problem, i, theta)
     means, counts = labelled_edges.nodes_and_tables(problem, i, mu)
     forest = forest_of(problem, i)
+    log_z, is_safe = tree_sums.upward_shares(nodes, pairs, forest, work.sums)
+    if is_safe:
+        tree_sums.downward_shares(means, counts, forest, work.sums)
+        return log_z
     belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
-    return tree_sums.sum_product(nodes, pairs, forest, means, counts, belief, work.message, work.factors, work.extents)
+    return tree_sums.log_sum_product(nodes, pairs, forest, means, counts, belief, work.message)
 
 
 @implements(generics.max_marginals, TreeProblem)

@@ -1,187 +1,182 @@
 """Sums over all labellings of rooted forests: sum-product in probabilities and, where these underflow, in logarithms.
 
-Arguments and tables are those of `maxmargin.structures.trees.tree_dp`, with sums in place of best scores.
+Arguments and tables are those of `maxmargin.structures.trees.tree_dp`, with sums in place of best scores; the columns
+of tables beyond the labels hold zeros, or what is multiplied by zeros.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from maxmargin.arrays.exponential import fast_exp
+import numpy as np
+from numpy.typing import DTypeLike
+
+from maxmargin.arrays.lanes import (
+    LANES,
+    copy_row,
+    fetch,
+    lower,
+    lowest,
+    padded,
+    plus,
+    splat,
+    store,
+    times,
+    total,
+    where_below,
+)
+from maxmargin.arrays.semirings import PlusTimes, times_matrix
 from maxmargin.arrays.vectors import clear, first_best
 from maxmargin.arrays.views import matrix
+from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.structures.chains.chain_dp import exact, subtract_highest
+from maxmargin.structures.chains.chain_sums import count_labels, exponentiate, exponentiate_rows
+
+
+class ForestSums(NamedTuple):
+    """What sums over labellings of up to T nodes work in, W >= L columns wide; at least four rows."""
+
+    belief: np.ndarray  # (T, W)
+    message: np.ndarray  # (T, W)
+    marginals: np.ndarray  # (T, W)
+    known: np.ndarray  # (kinds, L * L) the pairs whose exponentials are in `factors`
+    factors: np.ndarray  # (kinds, 2, W, W) exp(pairs - their maximum), and its transpose
+    extents: np.ndarray  # (kinds, 2) the maximum and the spread of possible pairs
+
+
+def new_tables(length: int, n_kinds: int, n_labels: int, dtype: DTypeLike) -> ForestSums:
+    """Tables for labellings of so many nodes, with so many kinds of edges."""
+    rows, width = max(length, 4), padded(n_labels)
+    known = aligned((n_kinds, n_labels**2), dtype)
+    known[:] = 2 * IMPOSSIBLE  # no pair's potential: nothing is there yet
+    belief, message, marginals = (aligned((rows, width), dtype) for _ in range(3))
+    factors = aligned((n_kinds, 2, width, width), dtype)
+    return ForestSums(belief, message, marginals, known, factors, aligned((n_kinds, 2), dtype))
 
 
 @helper
-def sum_product(nodes, pairs, forest, means, counts, belief, message, factors, extents):
-    """Marginals into `means`, expected counts of edges' labels into `counts`; return the log-partition function.
+def upward_shares(nodes, pairs, forest, tables):
+    """Fill belief[c] with the probabilities of the labels of c given its subtree, and `message` with the inverses.
 
-    Works on probabilities rescaled at each node, with exp(pairs) kept in `factors` from one call to the next for as
-    long as the pairs stay the same. One factor multiplies a label's share by no less than exp(-spread), the spread of
-    its potentials, so as long as all shares and messages are above `tiny` nothing underflows; otherwise the log domain
-    takes over.
+    Probabilities are rescaled at each node, with exp(pairs) kept from one call to the next for as long as the pairs
+    stay the same. One factor multiplies a label's share by no less than exp(-spread), the spread of its potentials, so
+    as long as all shares and messages are above `tiny` nothing underflows. Return the log-partition function, and
+    whether this was so: if not, the log domain must take over.
     """
     length, n_labels = nodes.shape
-    tiny = nodes.dtype.type(1e-18 if nodes.itemsize == 4 else 1e-90)
-    allowed_spread = 41.0 if nodes.itemsize == 4 else 207.0
-    is_safe = True
+    parent, kind, order = forest
+    belief = tables.belief
+    message = tables.message
+    factors = tables.factors
+    extents = tables.extents
+    width = belief.shape[1]
+    number = nodes.dtype.type
+    tiny = number(1e-18 if nodes.itemsize == 4 else 1e-90)
+    smallest = number(1.4e-45 if nodes.itemsize == 4 else 4.9e-324)  # above zero
+    log_z, spread = exponentiate_rows(nodes, belief)
     for k in range(pairs.size // (n_labels * n_labels)):
-        exponentiate(matrix(pairs, k * n_labels**2, n_labels, n_labels), factors[k], extents[k])
-        is_safe = is_safe and extents[k, 1] <= allowed_spread
-    log_z = 0.0
-    for t in range(length):
-        top = nodes[t, 0]
-        for b in range(1, n_labels):
-            top = max(top, nodes[t, b])
-        bottom = top
-        for b in range(n_labels):
-            bottom = min(bottom, nodes[t, b] if nodes[t, b] > IMPOSSIBLE / 2 else top)
-        is_safe = is_safe and top - bottom <= allowed_spread
-        for b in range(n_labels):
-            belief[t, b] = fast_exp(nodes[t, b] - top)
-        log_z += top
+        table = matrix(pairs, k * n_labels**2, n_labels, n_labels)
+        exponentiate(table, tables.known[k : k + 1], factors[k], extents[k])
+        spread = max(spread, extents[k, 1])
+    is_safe = spread <= number(41.0 if nodes.itemsize == 4 else 207.0)
     if not is_safe:
-        return log_sum_product(nodes, pairs, forest, means, counts, belief, message)
-
+        return log_z, is_safe
+    product = 1.0  # of the totals: one logarithm for many of them
+    least = splat(number(1))
     for s in range(length):
-        c = forest.order[s]
-        p = forest.parent[c]
-        row = c if p < 0 else p
-        if p >= 0:
-            times_matrix(belief, c, factors[forest.kind[c], 0], message, c)
-            is_small = False
-            for a in range(n_labels):
-                is_small |= 0 < message[c, a] < tiny
-                belief[p, a] *= message[c, a]
-            is_safe = is_safe and not is_small
-            log_z += extents[forest.kind[c], 0]
-        total = nodes.dtype.type(0)
-        for a in range(n_labels):
-            total += belief[row, a]
-        is_safe = is_safe and total > tiny
-        inverse = 1 / max(total, tiny)
-        is_small = False
-        for a in range(n_labels):
-            belief[row, a] *= inverse
-            is_small |= 0 < belief[row, a] < tiny
-        if is_small or not is_safe:
-            return log_sum_product(nodes, pairs, forest, means, counts, belief, message)
-        log_z += math.log(total)
-
-    for s in range(length - 1, -1, -1):
-        c = forest.order[s]
-        p = forest.parent[c]
+        c = order[s]
+        p = parent[c]
         if p < 0:
-            for b in range(n_labels):
-                means[c, b] = belief[c, b]
-            continue
-        for a in range(n_labels):
-            message[c, a] = means[p, a] / message[c, a] if message[c, a] > 0 else nodes.dtype.type(0)
-        times_matrix(message, c, factors[forest.kind[c], 1], means, c)
-        for b in range(n_labels):
-            means[c, b] *= belief[c, b]
-    count_edges(forest, belief, message, factors, counts)
-    return log_z
-
-
-@helper
-def times_matrix(rows, s, factor, out, t):
-    """out[t] = rows[s] @ factor."""
-    n_labels = factor.shape[0]
-    for b in range(n_labels):
-        out[t, b] = 0
-    a = 0
-    while a + 4 <= n_labels:  # four rows of the matrix for one load and store of the sum
-        m0 = rows[s, a]
-        m1 = rows[s, a + 1]
-        m2 = rows[s, a + 2]
-        m3 = rows[s, a + 3]
-        for b in range(n_labels):
-            first = m0 * factor[a, b] + m1 * factor[a + 1, b]
-            second = m2 * factor[a + 2, b] + m3 * factor[a + 3, b]
-            out[t, b] += first + second
-        a += 4
-    while a < n_labels:
-        m0 = rows[s, a]
-        for b in range(n_labels):
-            out[t, b] += m0 * factor[a, b]
-        a += 1
-
-
-@helper
-def exponentiate(pairs, factors, extent):
-    """Fill factors[0] with exp(pairs - their maximum), factors[1] with its transpose, factors[2] with the pairs.
-
-    They are there already if factors[2] holds the same pairs. Fills `extent` with the maximum and the spread of
-    possible pairs.
-    """
-    n_labels = pairs.shape[0]
-    n_same = 0  # counts vectorise, minima and maxima do not
-    for a in range(n_labels):
-        for b in range(n_labels):
-            n_same += factors[2, a, b] == pairs[a, b]
-    if n_same == pairs.size:
-        return
-    top = pairs[0, 0]
-    bottom = -pairs.dtype.type(IMPOSSIBLE)
-    for a in range(n_labels):
-        for b in range(n_labels):
-            top = max(top, pairs[a, b])
-            bottom = min(bottom, pairs[a, b] if pairs[a, b] > IMPOSSIBLE / 2 else bottom)
-    for a in range(n_labels):
-        for b in range(n_labels):
-            factors[0, a, b] = fast_exp(pairs[a, b] - top)
-            factors[1, b, a] = factors[0, a, b]
-            factors[2, a, b] = pairs[a, b]
-    extent[0] = top
-    extent[1] = max(top - bottom, pairs.dtype.type(0))
-
-
-@helper
-def count_edges(forest, belief, message, factors, counts):
-    """The sums, over the edges of each kind, of the outer products belief[c]' message[c], times the kind's factor."""
-    length = forest.parent.size
-    n_labels = belief.shape[1]
-    clear(counts)
-    c = 0
-    while c < length:
-        kind = forest.kind[c]
-        if kind < 0:
-            c += 1
-            continue
-        sums = matrix(counts, kind * n_labels**2, n_labels, n_labels)
-        if (
-            c + 4 <= length and kind == forest.kind[c + 1] and kind == forest.kind[c + 2] and kind == forest.kind[c + 3]
-        ):  # four edges for one load and store of the counts
-            for b in range(n_labels):
-                m0 = belief[c, b]
-                m1 = belief[c + 1, b]
-                m2 = belief[c + 2, b]
-                m3 = belief[c + 3, b]
-                for a in range(n_labels):
-                    first = m0 * message[c, a] + m1 * message[c + 1, a]
-                    second = m2 * message[c + 2, a] + m3 * message[c + 3, a]
-                    sums[b, a] += first + second
-            c += 4
+            p = c
+            for b in range(0, width, LANES):
+                store(message, c, b, splat(number(1)))
         else:
-            for b in range(n_labels):
-                m0 = belief[c, b]
-                for a in range(n_labels):
-                    sums[b, a] += m0 * message[c, a]
-            c += 1
-    for k in range(counts.size // (n_labels * n_labels)):
-        sums = matrix(counts, k * n_labels**2, n_labels, n_labels)
-        for b in range(n_labels):
-            for a in range(n_labels):
-                sums[b, a] *= factors[k, 0, b, a]
+            factor = matrix(factors, 2 * kind[c] * width**2, width, width)
+            times_matrix(PlusTimes(), belief, c, factor, n_labels, message, c)
+            log_z += extents[kind[c], 0]
+        sums = splat(number(0))
+        for b in range(0, width, LANES):
+            x = fetch(message, c, b)
+            least = lower(least, where_below(x, smallest, splat(number(1)), x))
+            store(message, c, b, where_below(x, tiny, splat(number(1)), x))
+            share = times(x, fetch(belief, p, b))
+            store(belief, p, b, share)
+            sums = plus(sums, share)
+        for b in range(width):
+            message[c, b] = number(1) / message[c, b]
+        sum_of_shares = total(sums)
+        is_safe = is_safe and sum_of_shares > tiny
+        scale = number(1) / max(sum_of_shares, tiny)
+        for b in range(0, width, LANES):
+            share = times(scale, fetch(belief, p, b))
+            store(belief, p, b, share)
+            least = lower(least, where_below(share, smallest, splat(number(1)), share))
+        product *= np.float64(sum_of_shares)
+        if product < 1e-150 or product > 1e150:
+            log_z += math.log(max(product, 1e-300))
+            product = 1.0
+    return log_z + math.log(product), is_safe and lowest(least) >= tiny
+
+
+@helper
+def downward_shares(means, counts, forest, tables):
+    """After `upward_shares`: marginals into `means`, expected counts of edges' labels into `counts`."""
+    length, n_labels = means.shape
+    parent, kind, order = forest
+    belief = tables.belief
+    message = tables.message
+    marginals = tables.marginals
+    factors = tables.factors
+    width = belief.shape[1]
+    for s in range(length - 1, -1, -1):
+        c = order[s]
+        p = parent[c]
+        if p < 0:
+            copy_row(belief, c, marginals, c, width)
+        else:
+            for b in range(0, width, LANES):  # a label that no message allows has no share in its parent
+                store(message, c, b, times(fetch(marginals, p, b), fetch(message, c, b)))
+            transposed = matrix(factors, (2 * kind[c] + 1) * width**2, width, width)
+            times_matrix(PlusTimes(), message, c, transposed, n_labels, marginals, c)
+            for b in range(0, width, LANES):
+                store(marginals, c, b, times(fetch(marginals, c, b), fetch(belief, c, b)))
+        copy_row(marginals, c, means, c, n_labels)
+    count_edges(kind, belief, message, n_labels, factors, marginals, counts)
+
+
+@helper
+def count_edges(kind, belief, message, n_labels, factors, sums, counts):
+    """The sums, over the edges of each kind, of the outer products belief[c]' message[c], times the kind's factor.
+
+    Works in sums[:4].
+    """
+    length = kind.size
+    width = belief.shape[1]
+    clear(counts)
+    begin = 0
+    while begin < length:
+        k = kind[begin]
+        end = begin + 1
+        while end < length and kind[end] == k:
+            end += 1
+        if k >= 0:
+            factor = matrix(factors, 2 * k * width**2, width, width)
+            for a in range(0, n_labels, 4):
+                four = a, min(a + 1, n_labels - 1), min(a + 2, n_labels - 1), min(a + 3, n_labels - 1)
+                count_labels(four, belief, begin, message, begin, end - begin, factor, sums)
+                rows = matrix(counts, (k * n_labels + a) * n_labels, min(4, n_labels - a), n_labels)
+                for j in range(rows.shape[0]):
+                    for b in range(n_labels):
+                        rows[j, b] += sums[j, b]
+        begin = end
 
 
 @exact
 def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
-    """As `sum_product`, in logarithms: slow, and safe for any potentials."""
+    """The same in logarithms, all at once: slow, and safe for any potentials; return the log-partition function."""
     length, n_labels = nodes.shape
     for t in range(length):
         for b in range(n_labels):
