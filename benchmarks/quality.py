@@ -143,8 +143,8 @@ def measure(name: str, source: str) -> dict[str, float]:
 
 def suits(name: str, options: dict[str, Any]) -> bool:
     """Whether options can be used on a set: tags that spell no entities have no schemes, not all are English."""
-    of_entities = {"inside", "own_names", "two_stages"} & options.keys()
-    return not (name == "lines" and of_entities) and ("installed" not in options or name in ENGLISH)
+    has_entities = any(options.get(key) for key in ("inside", "own_names", "two_stages"))
+    return not (name == "lines" and has_entities) and ("installed" not in options or name in ENGLISH)
 
 
 def count_right(y: list, found: list, *, are_entities: bool) -> np.ndarray:
