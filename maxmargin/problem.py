@@ -321,7 +321,7 @@ def all_true_outputs(problem: Any) -> Blocks:
 USUAL_WORK = 10.0  # operations per part, of compiled oracles that do not tell theirs
 
 
-def work_of(problem: Any) -> float:
+def work_of(problem: AnyProblem) -> float:
     """About how many operations per part a call of the max oracle takes; infinite where it may be any number."""
     if supports(oracle_work, problem):
         return float(oracle_work(problem))

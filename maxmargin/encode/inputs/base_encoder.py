@@ -18,7 +18,7 @@ from maxmargin.encode.inputs.rows import Rows, as_stored
 from maxmargin.encode.partial.annotations import flatten_known, have_partial, read_known
 from maxmargin.inference import possible_outputs
 from maxmargin.persist.registry import register
-from maxmargin.problem import all_true_outputs, restrict, true_outputs
+from maxmargin.problem import AnyProblem, all_true_outputs, restrict, true_outputs
 from maxmargin.supervision.exclusions import exclude_labels
 from maxmargin.supervision.label_supervision import NO_LABEL, LabelSupervision, without_costs
 from maxmargin.wording import quote
@@ -318,7 +318,7 @@ def complete_outputs(problem: Any, excluded: Blocks, field: str) -> tuple[Any, A
     return problem._replace(supervision=supervision), consistent._replace(supervision=supervision)
 
 
-def check_exclusions(problem: Any, excluded: Blocks, name: str) -> Blocks:
+def check_exclusions(problem: AnyProblem, excluded: Blocks, name: str) -> Blocks:
     """What is excluded by what `name` says, if it leaves an output of every example."""
     possible_outputs(restrict(problem, excluded), name)
     return excluded
