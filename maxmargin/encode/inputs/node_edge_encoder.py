@@ -13,11 +13,10 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.checks import check_choice
 from maxmargin.encode.inputs.base_encoder import Encoder, LabellingEncoder, P
 from maxmargin.encode.inputs.example_checks import find_labels, join_classes
-from maxmargin.encode.inputs.rows import WRITABLE, DenseBlock, Rows, row_features
+from maxmargin.encode.inputs.rows import WRITABLE, DenseBlock, Rows, pair_features, row_features
 from maxmargin.encode.names.vocabulary import Vocabulary, join_features, places_of
 from maxmargin.features import layout_of_rows, with_gram
 from maxmargin.features.mixed import mix_features
-from maxmargin.features.observed import observed_features
 from maxmargin.features.pairs import (
     NONE,
     NOWHERE,
@@ -29,7 +28,6 @@ from maxmargin.features.pairs import (
     find_rare_pairs,
     move_weights,
 )
-from maxmargin.features.split import split_features
 
 N_BIASES = 3
 
@@ -176,9 +174,7 @@ class NodeEdgeEncoder(LabellingEncoder[P]):
         if pairs is None:
             found = row_features(rows, self.dtype, with_grams=with_grams and rows.dense is None)
         else:
-            sparse, n = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype), len(rows.lengths)
-            split = split_features(sparse, pairs, len(self.classes), n, self.dtype) if may_split else None
-            found = split or observed_features(sparse, pairs, is_once=is_once)
+            found = pair_features(rows, pairs, len(self.classes), self.dtype, may_split=may_split, is_once=is_once)
         return found if rows.dense is None else self._mix(found, rows, rows.dense, pairs, with_grams)
 
     def _mix(self, sparse: object, rows: Rows, dense: DenseBlock, pairs: Pairs | None, with_grams: bool) -> Any:

@@ -17,6 +17,9 @@ from maxmargin.encode.inputs.example_checks import check_examples, check_sparse,
 from maxmargin.features import BinaryFeatures, DenseFeatures, SparseFeatures, with_gram
 from maxmargin.features.linear_map import Gram
 from maxmargin.features.mixed import dense_rows
+from maxmargin.features.observed import observed_features
+from maxmargin.features.pairs import Pairs
+from maxmargin.features.split import split_features
 from maxmargin.wording import count_of
 
 WRITABLE: Any = ("C", "W")  # read-only and strided arrays would compile all loops anew
@@ -205,6 +208,18 @@ def row_features(rows: Rows, dtype: DTypeLike, *, with_grams: bool = False) -> A
     else:
         features = DenseFeatures(np.require(matrix, dtype, WRITABLE), gram)
     return with_gram(features, rows.starts, matrix.shape[1]) if with_grams else features
+
+
+def pair_features(
+    rows: Rows, pairs: Pairs, n_labels: int, dtype: DTypeLike, *, may_split: bool = False, is_once: bool = False
+) -> Any:
+    """Store rows as features that have weights for these pairs.
+
+    They may be split in two parts, whose weights lie in another order, or be for one pass only.
+    """
+    sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), dtype)
+    split = split_features(sparse, pairs, n_labels, len(rows.lengths), dtype) if may_split else None
+    return split or observed_features(sparse, pairs, is_once=is_once)
 
 
 def append_columns(rows: Rows, columns: np.ndarray) -> Rows:

@@ -16,7 +16,7 @@ from maxmargin.encode.inputs.base_encoder import Encoder, RowEncoder, by_row, ch
 from maxmargin.encode.inputs.bunch import Bunch
 from maxmargin.encode.inputs.example_checks import find_labels, flatten_weights, join_classes, locate
 from maxmargin.encode.inputs.node_edge_encoder import N_BIASES
-from maxmargin.encode.inputs.rows import Rows, in_one_matrix, row_features, stack_rows
+from maxmargin.encode.inputs.rows import Rows, in_one_matrix, pair_features, row_features, stack_rows
 from maxmargin.encode.names.vocabulary import (
     Vocabulary,
     join_features,
@@ -27,9 +27,7 @@ from maxmargin.encode.names.vocabulary import (
 from maxmargin.encode.sentences.listed_rows import ListedRows, learn_listed, list_more, read_listed
 from maxmargin.encode.sentences.segment_outputs import is_partial, read_outputs
 from maxmargin.encode.sequences.transition_rules import check_transitions, transition_penalties
-from maxmargin.features.observed import observed_features
 from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, find_pairs, move_weights
-from maxmargin.features.split import split_features
 from maxmargin.inference import possible_outputs
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.segments.segment_problem import SegmentProblem
@@ -190,17 +188,12 @@ class SegmentEncoder(RowEncoder[SegmentProblem]):
         may_split: bool = False,
         is_once: bool = False,
     ) -> SegmentProblem:
-        """Put stored rows, listed segments and what is known of outputs together.
-
-        Features of pairs may be split in two parts, whose weights lie in another order, or be for one pass only.
-        """
+        """Put stored rows, listed segments and what is known of outputs together; see `pair_features`."""
         n_columns = self.tables[0].n_labels
         if self.pairs is None:
             features = row_features(rows, self.dtype, with_grams=with_grams)
         else:
-            sparse = row_features(rows._replace(matrix=sp.csr_array(rows.matrix)), self.dtype)
-            split = split_features(sparse, self.pairs, n_columns, len(rows.lengths), self.dtype) if may_split else None
-            features = split or observed_features(sparse, self.pairs, is_once=is_once)
+            features = pair_features(rows, self.pairs, n_columns, self.dtype, may_split=may_split, is_once=is_once)
         return SegmentProblem(
             features=features,
             segment_features=row_features(listed.rows, self.dtype, with_grams=with_grams),
