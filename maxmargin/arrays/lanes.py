@@ -11,9 +11,7 @@ vectors that overlap: see `copy_row`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -122,9 +120,9 @@ def lowest(x: np.ndarray) -> float:
     return x.min()
 
 
-def exp(x: np.ndarray) -> np.ndarray:
-    """The exponentials of numbers <= 0, to a few units in the last place; 0 below -87 in float32, -708 in float64."""
-    return np.exp(x)
+def is_zero(x: np.ndarray) -> bool:
+    """Whether all eight are zero."""
+    return not x.any()
 
 
 # --- compiled -------------------------------------------------------------------------------------------------------
@@ -148,7 +146,8 @@ def _scalar(dtype: types.Type) -> ir.Type:
     return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
 
 
-def _bits(dtype: types.Type) -> int:
+def bits_of(dtype: types.Type) -> int:
+    """Of a number."""
     return 32 if dtype == types.float32 else 64
 
 
@@ -173,7 +172,8 @@ def lowers(function: object, result: Callable[..., types.Type]) -> Callable[[Cal
     return lower_builtin(function, types.VarArg(types.Any))
 
 
-def _vector_of(*kinds: types.Type) -> Vector:
+def vector_of(*kinds: types.Type) -> Vector:
+    """The type of the last vector among arguments."""
     return next(kind for kind in reversed(kinds) if isinstance(kind, Vector))
 
 
@@ -185,7 +185,7 @@ def _splat(builder: ir.IRBuilder, number: ir.Value, kind: ir.Type) -> ir.Value:
 
 def _vectors(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: Sequence[ir.Value]) -> list[ir.Value]:
     """The arguments, with numbers as vectors."""
-    kind = _vector_of(*sig.args)
+    kind = vector_of(*sig.args)
     number, vector = context.get_value_type(kind.dtype), context.get_value_type(kind)
     found = []
     for value, given in zip(args, sig.args, strict=True):
@@ -196,7 +196,7 @@ def _vectors(context: BaseContext, builder: ir.IRBuilder, sig: Signature, args: 
     return found
 
 
-def _call(
+def call_llvm(
     builder: ir.IRBuilder, name: str, result: ir.Type, args: list[ir.Value], flags: tuple[str, ...] = ()
 ) -> ir.Value:
     """A call of LLVM's function of that name on vectors."""
@@ -210,13 +210,13 @@ def _call(
 def _fetch(context, builder, sig, args):
     pointer = _pointer(context, builder, sig, args)
     vector = context.get_value_type(sig.return_type)
-    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=_bits(sig.return_type.dtype) // 8)
+    return builder.load(builder.bitcast(pointer, vector.as_pointer()), align=bits_of(sig.return_type.dtype) // 8)
 
 
 @lowers(store, lambda table, t, c, x: types.none)
 def _store(context, builder, sig, args):
     pointer = builder.bitcast(_pointer(context, builder, sig, args), args[3].type.as_pointer())
-    builder.store(args[3], pointer, align=_bits(sig.args[0].dtype) // 8)
+    builder.store(args[3], pointer, align=bits_of(sig.args[0].dtype) // 8)
     return context.get_dummy_value()
 
 
@@ -230,35 +230,35 @@ def _splat_number(context, builder, sig, args):
     return _splat(builder, args[0], context.get_value_type(sig.return_type))
 
 
-@lowers(fma, _vector_of)
+@lowers(fma, vector_of)
 def _fma(context, builder, sig, args):
     a, x, y = _vectors(context, builder, sig, args)
-    return _call(builder, "fma", y.type, [a, x, y])
+    return call_llvm(builder, "fma", y.type, [a, x, y])
 
 
-@lowers(plus, _vector_of)
+@lowers(plus, vector_of)
 def _plus(context, builder, sig, args):
     return builder.fadd(*_vectors(context, builder, sig, args))
 
 
-@lowers(times, _vector_of)
+@lowers(times, vector_of)
 def _times(context, builder, sig, args):
     return builder.fmul(*_vectors(context, builder, sig, args))
 
 
-@lowers(upper, _vector_of)
+@lowers(upper, vector_of)
 def _upper(context, builder, sig, args):
     a, x = _vectors(context, builder, sig, args)
     return builder.select(builder.fcmp_ordered(">", a, x, flags=("nnan", "nsz")), a, x)
 
 
-@lowers(lower, _vector_of)
+@lowers(lower, vector_of)
 def _lower(context, builder, sig, args):
     a, x = _vectors(context, builder, sig, args)
     return builder.select(builder.fcmp_ordered("<", a, x, flags=("nnan", "nsz")), a, x)
 
 
-@lowers(where_below, _vector_of)
+@lowers(where_below, vector_of)
 def _where_below(context, builder, sig, args):
     x, limit, y, z = _vectors(context, builder, sig, args)
     return builder.select(builder.fcmp_ordered("<", x, limit), y, z)
@@ -274,8 +274,8 @@ def _without_first(context, builder, sig, args):
 
 @lowers(as_precise, lambda x, table: Vector(table.dtype))
 def _as_precise(context, builder, sig, args):
-    vector, before = context.get_value_type(sig.return_type), _bits(sig.args[0].dtype)
-    if _bits(sig.return_type.dtype) == before:
+    vector, before = context.get_value_type(sig.return_type), bits_of(sig.args[0].dtype)
+    if bits_of(sig.return_type.dtype) == before:
         return args[0]
     return (builder.fpext if before == 32 else builder.fptrunc)(args[0], vector)
 
@@ -283,56 +283,23 @@ def _as_precise(context, builder, sig, args):
 @lowers(total, lambda x: x.dtype)
 def _total(context, builder, sig, args):
     zero = ir.Constant(args[0].type.element, 0.0)
-    return _call(builder, "vector.reduce.fadd", zero.type, [zero, args[0]], ("reassoc",))
+    return call_llvm(builder, "vector.reduce.fadd", zero.type, [zero, args[0]], ("reassoc",))
 
 
 @lowers(highest, lambda x: x.dtype)
 def _highest(context, builder, sig, args):
-    return _call(builder, "vector.reduce.fmax", args[0].type.element, args, ("nnan", "nsz"))
+    return call_llvm(builder, "vector.reduce.fmax", args[0].type.element, args, ("nnan", "nsz"))
 
 
 @lowers(lowest, lambda x: x.dtype)
 def _lowest(context, builder, sig, args):
-    return _call(builder, "vector.reduce.fmin", args[0].type.element, args, ("nnan", "nsz"))
+    return call_llvm(builder, "vector.reduce.fmin", args[0].type.element, args, ("nnan", "nsz"))
 
 
-class _Exp(NamedTuple):
-    """How exp(x) = 2^k exp(r) is found, with k = round(x / log 2): log 2 in two parts, the first exact in products."""
-
-    limit: float  # below which it is zero
-    high: float
-    low: float
-    degree: int  # of the Taylor series of exp(r), whose remainder is below the rounding error
-    magic: float  # added to k, it leaves k in the last bits
-    bias: int  # of exponents
-    digits: int  # of mantissas, in bits
-
-
-_EXP = {
-    32: _Exp(-87.0, 0.693359375, -2.12194440e-4, 6, 1.5 * 2**23, 127, 23),
-    64: _Exp(-708.0, 0.693145751953125, 1.42860682030941723212e-6, 13, 1.5 * 2**52, 1023, 52),
-}
-
-
-@lowers(exp, _vector_of)
-def _exp(context, builder, sig, args):
-    vector, bits = args[0].type, _bits(sig.return_type.dtype)
-    how, whole = _EXP[bits], ir.VectorType(ir.IntType(bits), LANES)
-
-    def constant(value: object, kind: ir.Type = vector) -> ir.Value:
-        return ir.Constant(kind, [value] * LANES)
-
-    is_zero = builder.fcmp_ordered("<", args[0], constant(how.limit))
-    x = builder.select(is_zero, constant(how.limit), args[0])
-    k = _call(builder, "rint", vector, [builder.fmul(x, constant(1 / math.log(2)))])
-    r = _call(builder, "fma", vector, [k, constant(-how.high), x])
-    r = _call(builder, "fma", vector, [k, constant(-how.low), r])
-    series = constant(1 / math.factorial(how.degree))
-    for n in reversed(range(how.degree)):
-        series = _call(builder, "fma", vector, [r, series, constant(1 / math.factorial(n))])
-    power = builder.bitcast(builder.fadd(k, constant(how.magic)), whole)
-    power = builder.shl(builder.add(power, constant(how.bias, whole)), constant(how.digits, whole))
-    return builder.select(is_zero, constant(0.0), builder.fmul(series, builder.bitcast(power, vector)))
+@lowers(is_zero, lambda x: types.boolean)
+def _is_zero(context, builder, sig, args):
+    is_other = builder.fcmp_unordered("!=", args[0], ir.Constant(args[0].type, [0.0] * LANES))
+    return builder.icmp_unsigned("==", builder.bitcast(is_other, ir.IntType(LANES)), ir.IntType(LANES)(0))
 
 
 # --- loops over rows ------------------------------------------------------------------------------------------------

@@ -15,7 +15,19 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from maxmargin.arrays.blocks import starts_of
-from maxmargin.arrays.lanes import BLOCK, LANES, columns_of_block, fetch, fma, plus, splat, times, total, without_first
+from maxmargin.arrays.lanes import (
+    BLOCK,
+    LANES,
+    columns_of_block,
+    fetch,
+    fma,
+    is_zero,
+    plus,
+    splat,
+    times,
+    total,
+    without_first,
+)
 from maxmargin.arrays.prefetch import Stretch
 from maxmargin.execution.threads import aligned
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
@@ -135,8 +147,14 @@ def clear_squares(table):
 @helper
 def row_is_zero(delta, t):
     """Whether row t of a direction vanishes: directions are zero wherever the prediction has settled."""
-    for label in range(delta.shape[1]):
-        if delta[t, label] != 0:
+    n_labels = delta.shape[1]
+    if n_labels < LANES:
+        for label in range(n_labels):
+            if delta[t, label] != 0:
+                return False
+        return True
+    for c in range(0, n_labels, LANES):
+        if not is_zero(fetch(delta, t, min(c, n_labels - LANES))):
             return False
     return True
 

@@ -14,6 +14,7 @@ from maxmargin.arrays.lanes import (
     columns_of_block,
     fetch,
     fma,
+    is_zero,
     plus,
     splat,
     store,
@@ -173,6 +174,12 @@ def spread_block(features, rows, weights, begin, end, delta, t, c, step):
     d1 = fetch_step(step, delta, t, c1, c, weights)
     d2 = fetch_step(step, delta, t, c2, c, weights)
     d3 = fetch_step(step, delta, t, c3, c, weights)
+    if is_zero(d0) or is_zero(d1) or is_zero(d2):  # as in directions from one output to another
+        spread_vector(features, rows, weights, begin, end, d0, c0)
+        spread_vector(features, rows, weights, begin, end, without_first(d1, c0 + LANES - c1), c1)
+        spread_vector(features, rows, weights, begin, end, without_first(d2, c1 + LANES - c2), c2)
+        spread_vector(features, rows, weights, begin, end, without_first(d3, c2 + LANES - c3), c3)
+        return
     for p in range(begin, end):
         f = np.int64(rows.indices[p])
         x = entry(rows, p)
@@ -184,6 +191,15 @@ def spread_block(features, rows, weights, begin, end, delta, t, c, step):
         store(weights, f, c1, w1)
         store(weights, f, c2, w2)
         store(weights, f, c3, w3)
+
+
+@helper
+def spread_vector(features, rows, weights, begin, end, d, c):
+    """weights[f_p, c] += x_p d over the entries begin:end, for one vector of columns from c on."""
+    if not is_zero(d):
+        for p in range(begin, end):
+            f = np.int64(rows.indices[p])
+            store(weights, f, c, fma(meet(features, entry(rows, p), f, c, weights), d, fetch(weights, f, c)))
 
 
 @implements(linear_map.squared_norm_rows, SparseFeatures, BinaryFeatures)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from maxmargin.arrays import lanes
+from maxmargin.arrays.exponential import exp
 from maxmargin.runtime.dispatch import loop
 
 
@@ -24,19 +25,22 @@ def use_all(table, out, sums, doubles):
     sums[0] = lanes.total(x)
     sums[1] = lanes.highest(x)
     sums[2] = lanes.lowest(x)
+    sums[3] = lanes.is_zero(x)
+    sums[4] = lanes.is_zero(lanes.without_first(x, 8))
+    sums[5] = lanes.is_zero(lanes.without_first(x, 7))
 
 
 @loop
 def exponentials(table, out):
     for t in range(table.shape[0]):
         for c in range(0, table.shape[1], lanes.LANES):
-            lanes.store(out, t, c, lanes.exp(lanes.fetch(table, t, c)))
+            lanes.store(out, t, c, exp(lanes.fetch(table, t, c)))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_compiled_as_in_python(dtype):
     table = np.random.default_rng(0).normal(size=(3, 16)).astype(dtype)
-    found, expected = ([np.zeros((8, 16), dtype), np.zeros(3, dtype), np.zeros((1, 8))] for _ in range(2))
+    found, expected = ([np.zeros((8, 16), dtype), np.zeros(6, dtype), np.zeros((1, 8))] for _ in range(2))
     use_all(table, *found)
     use_all.interpreted(table, *expected)
     for a, b in zip(found, expected, strict=True):

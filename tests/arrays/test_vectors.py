@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.arrays import vectors
-from maxmargin.losses import combine
+from maxmargin.losses import combine, combine_into
 from maxmargin.problem import IMPOSSIBLE, is_beyond_reach
 from maxmargin.solvers.objective.bounds import confine, make_bounds, release
 from maxmargin.solvers.objective.loss_pass import largest_potential, size_of_score
@@ -36,7 +36,9 @@ def arguments(dtype, size):
     yield vectors.add_scaled, a, b, -0.7
     yield vectors.move_by, small, np.zeros(size, dtype), 0.5
     yield from ((is_beyond_reach, potentials) for potentials in (a, theta, far, undefined))
+    yield vectors.subtract, a, b, small.copy(), theta, b
     yield combine, theta, 0.5, b, 2.0
+    yield combine_into, a.copy(), theta, 0.5, b, 2.0
     yield combine, theta, 0.5, theta, 0.0
     yield largest_potential, theta
     yield size_of_score, theta, b, 0.5
@@ -48,7 +50,7 @@ def arguments(dtype, size):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", [0, 1, 7, vectors.PIECE + 3])
+@pytest.mark.parametrize("size", [0, 1, 7, 12, vectors.PIECE + 3])
 def test_both_forms_agree(dtype, size):
     eps = float(np.finfo(dtype).eps)
     for function, *args in arguments(dtype, size):
@@ -56,7 +58,7 @@ def test_both_forms_agree(dtype, size):
         expected, found = function.compiled(*loop_args), function(*sliced_args)
         assert (found is None) == (expected is None)
         if expected is not None:
-            assert np.isclose(found, expected, rtol=100 * eps, atol=100 * eps), function.__name__
+            assert np.allclose(found, expected, rtol=100 * eps, atol=100 * eps), function.__name__
         for one, other in zip(loop_args, sliced_args, strict=True):
             arrays = zip(one, other, strict=True) if isinstance(one, tuple) else [(one, other)]
             for left, right in arrays:

@@ -8,6 +8,7 @@ import numpy as np
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
+from maxmargin.arrays.lanes import LANES, fetch, highest, splat, times, upper, where_below
 from maxmargin.arrays.vectors import clear, copy_into, inner
 from maxmargin.arrays.views import matrix
 from maxmargin.losses import attain, potentials
@@ -136,13 +137,20 @@ def _largest_potential(theta: np.ndarray) -> float:
 @helper(interpreted=_largest_potential)
 def largest_potential(theta):
     """The magnitude of the largest potential of a possible part."""
-    most = theta.dtype.type(-IMPOSSIBLE / 2)
-    largest = theta.dtype.type(0)
-    for p in range(theta.size):
-        size = abs(theta[p])
-        size = size if size < most else theta.dtype.type(0)
-        largest = size if size > largest else largest
-    return largest
+    most = -IMPOSSIBLE / 2
+    if theta.size < LANES:
+        largest = 0.0
+        for p in range(theta.size):
+            if abs(theta[p]) < most:
+                largest = max(largest, abs(theta[p]))
+        return largest
+    row = matrix(theta, 0, 1, theta.size)
+    nothing = sizes = splat(theta.dtype.type(0))
+    for p in range(0, theta.size, LANES):
+        x = fetch(row, 0, min(p, theta.size - LANES))
+        size = upper(x, times(-1, x))
+        sizes = upper(sizes, where_below(size, most, size, nothing))
+    return np.float64(highest(sizes))
 
 
 def _size_of_score(theta: np.ndarray, mu: np.ndarray, largest: float) -> float:
@@ -214,7 +222,7 @@ def loss_pass(problem, gradient, w, loss, examples, point, rounding, found, lo, 
         largest = np.inf
         size = 0.0
         if rounding.eps > FINE:
-            largest = np.float64(largest_potential(theta))
+            largest = largest_potential(theta)
             clear(delta)
             generics.add_output(problem, i, y_true, 1.0, delta)
             size = largest + size_of_score(theta, delta, largest)

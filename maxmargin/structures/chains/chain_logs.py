@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from maxmargin.arrays.lanes import LANES, at, copy_row, exp, fetch, highest, plus, splat, store, times, total, upper
+from maxmargin.arrays.exponential import exp
+from maxmargin.arrays.lanes import LANES, at, copy_row, fetch, highest, plus, splat, store, times, total, upper
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.problem import IMPOSSIBLE

@@ -23,7 +23,7 @@ from maxmargin.features import row_stretches, rows_of, squared_sums, with_gram
 from maxmargin.runtime.dispatch import generic, helper, implements, supports
 from maxmargin.structures import labelled_edges
 from maxmargin.structures.chains import chain_dp, chain_logs, chain_sums
-from maxmargin.structures.chains.pruned_steps import Pruning, highest_of, new_pruning
+from maxmargin.structures.chains.pruned_steps import IN_ORDER, Pruning, highest_of, new_pruning
 from maxmargin.structures.k_best import k_best
 from maxmargin.supervision.exclusions import rule_out
 from maxmargin.supervision.label_supervision import LabelSupervision, add_costs
@@ -159,7 +159,7 @@ def have_best_paths(*classes: type) -> None:
             if t > 0:
                 chain_dp.pairs_into(pairs, t, nodes.shape[1])[y[t - 1], y[t]] += scale
 
-    @implements(generics.score_output, *classes)
+    @implements(generics.score_output, *classes, fastmath=IN_ORDER)
     def score_labelling(problem, i, theta, y):
         nodes, pairs = nodes_and_pairs(problem, i, theta)
         total = 0.0

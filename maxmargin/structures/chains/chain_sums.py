@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from maxmargin.arrays.exponential import exp
 from maxmargin.arrays.lanes import (
     LANES,
     at,
     copy_row,
-    exp,
     fetch,
     fma,
     highest,

@@ -37,7 +37,8 @@ LONG = 8  # positions: the same of shorter sequences
 STAGES = 4  # in which labels of lower promises follow
 REST = 16  # positions that are not looked at after the first one where most labels stay; then twice as many
 
-exact = helper(fastmath={"nnan", "ninf", "nsz"})  # in which sums are rounded as they are written
+IN_ORDER = {"nnan", "ninf", "nsz"}  # sums are rounded as they are written
+exact = helper(fastmath=IN_ORDER)
 
 
 class Pruning(NamedTuple):

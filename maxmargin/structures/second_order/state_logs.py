@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from maxmargin.arrays.lanes import LANES, at, exp, fetch, highest, plus, splat, store, times, total, upper
+from maxmargin.arrays.exponential import exp
+from maxmargin.arrays.lanes import LANES, at, fetch, highest, plus, splat, store, times, total, upper
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.structures.chains.chain_dp import exact, pairs_into
 from maxmargin.structures.chains.chain_logs import draw_label
