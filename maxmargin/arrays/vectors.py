@@ -105,6 +105,13 @@ def add_scaled(array, other, factor):
         array[p] += factor * other[p]
 
 
+def approach(array: np.ndarray, target: np.ndarray, share: float) -> None:
+    """Go this share of the way to a target; called from Python only."""
+    for lo in range(0, array.size, PIECE):
+        piece = array[lo : lo + PIECE]
+        piece += array.dtype.type(share) * (target[lo : lo + PIECE] - piece)
+
+
 def _subtract(
     left: np.ndarray, right: np.ndarray, out: np.ndarray, a: np.ndarray, b: np.ndarray
 ) -> tuple[float, float]:

@@ -406,8 +406,32 @@ def test_estimates_need_a_whole_pass_and_exclude_averaging(problem):
     assert "Objectives are estimates" in estimated.trace.notes[-1]
     short = BCFW(exact_gaps=False).solve(problem, tol=1e-2, time_limit=1e-9, random_state=0)
     assert short.status is Status.TIMEOUT
-    with pytest.raises(ValueError, match="averaging needs exact_gaps"):
-        BCFW(exact_gaps=False, averaging=True)
+    for averaging in (True, "recent"):
+        with pytest.raises(ValueError, match="averaging needs exact_gaps"):
+            BCFW(exact_gaps=False, averaging=averaging)
+    with pytest.raises(ValueError, match="averaging must be one of False, True, recent, not 'last'"):
+        BCFW(averaging="last")
+
+
+def test_the_mean_of_recent_weights_begins_where_the_run_does(problem):
+    """Before the first pass of a warm start it is w(mu), not zero."""
+    first = BCFW(steps="pairwise").solve(problem, 1.0, tol=1e-6, max_passes=1e4, random_state=0)
+    again = BCFW(steps="pairwise", averaging="recent").solve(problem, 1.0, start=first.dual, tol=1e-2, random_state=0)
+    assert again.trace.passes[-1] == 0
+    assert np.isclose(again.trace.primal[0], first.trace.primal[-1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("bounds", [{}, {"lower": -0.05, "upper": 0.05}], ids=["free", "box"])
+def test_means_of_recent_weights_are_as_their_definition_has_them(bounds):
+    """The weights at the end of each pass, the last ones for 8/(k + 7) of the mean after k passes."""
+    problem, options = toy_chains(n=12, n_labels=4, max_length=5), {"tol": 1e-12, "random_state": 0, **bounds}
+    objective, mean, values = Objective(problem, 5.0, **bounds), 0.0, []
+    for k in range(1, 7):
+        last = BCFW(steps="pairwise", gap_every=1).solve(problem, 5.0, max_passes=k, **options)
+        mean += 8 / (k + 7) * (objective.weights_of(objective.at(last.dual)[0]) - mean)
+        values.append(objective.evaluate(mean).value)
+    found = BCFW(steps="pairwise", averaging="recent", gap_every=1).solve(problem, 5.0, max_passes=6, **options)
+    assert np.allclose(found.trace.primal, np.minimum.accumulate(values), rtol=1e-9)  # the best so far
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e4])

@@ -50,6 +50,7 @@ N_KILLS = int(os.environ.get("MAXMARGIN_KILLS", "3"))
 SOLVERS = [
     (FrankWolfe(), {}),
     (BCFW(averaging=True), {}),
+    (BCFW(steps="pairwise", averaging="recent"), {}),
     (BCFW(steps="pairwise", sampling="gap", cache=5), {}),
     (BCFW(steps="away", exact_gaps=False), {}),
     (BCFW(), {"lower": 0.0}),

@@ -19,6 +19,7 @@ SOLVERS = [
     BCFW(),
     BCFW(sampling="uniform"),
     BCFW(averaging=True),
+    BCFW(steps="pairwise", averaging="recent"),
     BCFW(sampling="uniform", averaging=True, gap_every=3),
     FrankWolfe(),
 ]
@@ -32,7 +33,9 @@ def test_reaches_the_reference_optimum(solver, C):
     check_solver(solver, problem, optimum, C, tol=1e-2 if isinstance(solver, FrankWolfe) else 1e-3)
 
 
-@pytest.mark.parametrize("solver", [BCFW(), BCFW(averaging=True), FrankWolfe()], ids=str)
+@pytest.mark.parametrize(
+    "solver", [BCFW(), BCFW(averaging=True), BCFW(steps="pairwise", averaging="recent"), FrankWolfe()], ids=str
+)
 def test_certificates_equal_enumeration_in_float32(solver):
     problem = toy_chains(n=6, n_labels=3, dtype="float32")
     weight = np.array([1.0, 2.0, 0.5, 0.0, 1.5, 1.0])

@@ -13,10 +13,11 @@ SOLVERS = [
     BCFW(steps="pairwise", sampling="gap"),
     BCFW(exact_gaps=False),
     BCFW(averaging=True),
+    BCFW(steps="pairwise", averaging="recent"),
     SGD(),
     Perceptron(averaging=False),
 ]
-NAMES = ["auto", "pairwise", "estimated", "averaged", "sgd", "perceptron"]
+NAMES = ["auto", "pairwise", "estimated", "averaged", "recent", "sgd", "perceptron"]
 
 
 @pytest.fixture(scope="module")

@@ -280,6 +280,7 @@ METHODS = [
         for sampling in ("gap", "uniform")
     ),
     BCFW(averaging=True),
+    BCFW(steps="pairwise", averaging="recent"),
     FrankWolfe(),
     Auto(),
 ]

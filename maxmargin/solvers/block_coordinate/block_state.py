@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from maxmargin.arrays.vectors import approach
 from maxmargin.execution.meeting import NO_LOG
 from maxmargin.execution.step_rounds import NO_DRAWS, Order, count_ranges, draw_order
 from maxmargin.persist.registry import register_state
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 STEPS = {"fw": FW, "pairwise": PAIRWISE, "away": AWAY, "best": BEST, "exact": EXACT}
 MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe steps keep active sets, too
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
+RECENT = 8  # in the mean of recent weights, the last ones count for 8/(k + 7) after k passes, until that is the least:
+LEAST_SHARE = 0.1
 
 
 @register_state
@@ -56,8 +59,8 @@ class BlockState:
         self.primal: float | None = None  # of the last certificate
         self.n_passes, self.age = 1, 0  # passes to the next one; of the gaps, in passes since all were refreshed
         self.outputs = objective.new_outputs()
-        self.lag = np.zeros(run.w.size if solver.averaging else 0)
-        self.n_steps = 0
+        self.lag = np.zeros(run.w.size if solver.averaging is True else 0)
+        self.n_steps, self.passes_made = 0, 0
         self.counts, self.gain = np.zeros(3, np.int64), np.zeros(1)
         kind = STEPS[solver.steps]
         runner = objective.runner
@@ -75,6 +78,7 @@ class BlockState:
         )
         self.uniform_share = float(solver.uniform_share)
         self.is_warm = run.start_dual(needs_sets=not keeps_means)
+        self.recent = run.w.copy() if solver.averaging == "recent" else np.zeros(0)  # the mean of recent weights
         self.knows_gaps = isinstance(run.start, Carried) and run.dual.gaps.size > 0
         if self.knows_gaps:
             self.gaps[:] = run.dual.gaps
@@ -97,6 +101,8 @@ class BlockState:
             self.step_in_rounds(orders, [NO_TURNS] * len(orders))
         else:
             self.make_steps(sampling, self.run.objective.n)
+        self.passes_made += 1
+        approach(self.recent, self.run.w, max(RECENT / (RECENT - 1 + self.passes_made), LEAST_SHARE))
 
     def make_steps(self, sampling: str, n_steps: int) -> None:
         """At most as many steps as there are examples, one after the other."""
@@ -189,12 +195,12 @@ class BlockState:
         """Rebuild, then bound the objective by one oracle pass, which also refreshes the block gaps."""
         run, k = self.run, self.n_steps
         dual = self.rebuild()
-        found = run.evaluate(run.w, outputs=self.outputs, point=run.dual, sets=self.sets, with_gradient=False)
+        w = project(self.recent, run.objective.bounds) if self.recent.size else run.w
+        found = run.evaluate(w, outputs=self.outputs, point=run.dual, sets=self.sets, with_gradient=False)
         dual -= found.rounding
         self.gaps[:] = np.maximum(found.gaps, 0)
         sum_tree.sum_up(self.tree)
         self.global_gap = float(self.gaps.sum())
-        w = run.w
         if self.lag.size and k > 1:
             average = run.objective.at(run.dual)[0] - self.lag * (2 / (k * (k + 1)))
             w = project(average, run.objective.bounds).astype(run.w.dtype)
