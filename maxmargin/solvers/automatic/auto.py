@@ -29,6 +29,7 @@ CACHED_OUTPUTS = 50
 FEW_EXAMPLES = 20  # too few to sample by gaps: visit all
 FEW_LARGE, LARGE = 50, 100_000  # examples, and parts of all of them: block steps change too much at once
 FEW_INEXACT = 0.05  # of the examples: where the oracle is not exact on more, certificates stay far from tol
+BEYOND_THE_PAPER: dict[str, Any] = {"averaging": "recent", "momentum": 3}  # with pairwise steps
 AVERAGED, AVERAGED_PASSES = BCFW(averaging=True), 20  # what to do then
 
 
@@ -38,9 +39,10 @@ class Auto(Solver):
 
     Pairwise steps converge fastest and change only where two outputs differ; of classes, each example is solved exactly
     in one step. What is certified with pairwise steps is the mean of recent weights, which has a smaller gap than the
-    last ones. Examples are drawn by their gaps unless there are very few. A cache is kept where the oracle takes much
-    longer than the rest of a step, by the operations it is known to take (`maxmargin.problem.oracle_work`) and not by a
-    clock, so that the same seed gives the same weights; oracles of structures in Python are taken to be slow.
+    last ones; long fits have momentum. Examples are drawn by their gaps unless there are very few. A cache is kept
+    where the oracle takes much longer than the rest of a step, by the operations it is known to take
+    (`maxmargin.problem.oracle_work`) and not by a clock, so that the same seed gives the same weights; oracles of
+    structures in Python are taken to be slow.
 
     A few large examples, such as long texts, are left to `OneSlack`: block steps are slow where a block is much of the
     data.
@@ -108,8 +110,8 @@ class Auto(Solver):
                 f"Chose steps='pairwise', sampling='{sampling}', cache={cache}: the oracle {known}; a cache pays off "
                 f"from {EXPENSIVE:g} on."
             )
-        averaging = False if isinstance(run.objective, PartedObjective) else "recent"
-        solver = BCFW(steps="pairwise", sampling=sampling, cache=cache, averaging=averaging)
+        beyond = {} if isinstance(run.objective, PartedObjective) else BEYOND_THE_PAPER
+        solver = BCFW(steps="pairwise", sampling=sampling, cache=cache, **beyond)
         state = run.take_up(lambda: solver.begin(run))
         certificates = solver.improve(state)
         while not state.lag.size:

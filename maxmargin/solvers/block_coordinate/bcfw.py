@@ -52,6 +52,10 @@ class BCFW(Solver):
         Which weights to certify and to return: False for the last ones, True for the average of all iterates, weighted
         by their number, "recent" for a mean of those at the end of passes in which older ones fade away: beyond the
         paper, it has a gap of two thirds to three quarters of that of the last weights.
+    momentum
+        From the 60th pass on, after so many of them, the weights of active outputs go on in the direction in which they
+        have moved since the last time, as far as the dual rises; 0 for never. Beyond the paper; for steps that keep
+        active sets, and where weights have no bounds.
     gap_every
         Passes between two certificates, which also refresh the block gaps.
     exact_gaps
@@ -80,6 +84,7 @@ class BCFW(Solver):
     cache_nu: float = 0.01
     uniform_share: float = 0.1
     averaging: bool | str = False
+    momentum: int = 0
     gap_every: int = 10
     exact_gaps: bool = True
 
@@ -93,9 +98,16 @@ class BCFW(Solver):
         check_positive("cache_nu", self.cache_nu)
         check_share("uniform_share", self.uniform_share)
         check_choice("averaging", self.averaging, STALE_SHARE)
+        check_count("momentum", self.momentum, 0)
         check_count("gap_every", self.gap_every)
         if self.steps == "exact" and self.cache:
             raise ValueError("cache must be 0 with exact steps, which store no outputs.")
+        if self.momentum and self.steps in ("fw", "exact"):
+            raise ValueError("momentum must be 0 with steps that keep no active sets: 'fw' and 'exact'.")
+        if self.averaging is True and self.momentum:
+            raise ValueError(
+                "averaging must be False or 'recent' with momentum, which is no part of the average of all."
+            )
         if self.averaging and not self.exact_gaps:
             raise ValueError("averaging needs exact_gaps: the gaps of the last iterate say nothing of the average.")
 

@@ -156,5 +156,6 @@ class BlockRounds:
             outputs=sets.outputs[:n_outputs],
             alpha=sets.alpha[:n_slots],
             score=sets.score[:n_slots],
+            earlier=sets.earlier[:n_slots],
             used=self.rooms[k, :2],
         )

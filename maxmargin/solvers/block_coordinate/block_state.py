@@ -28,6 +28,7 @@ from maxmargin.solvers.block_coordinate.block_steps import (
     block_steps,
 )
 from maxmargin.solvers.block_coordinate.exact_steps import exact_steps
+from maxmargin.solvers.block_coordinate.momentum import go_on
 from maxmargin.solvers.frame.run import Run
 from maxmargin.solvers.objective.active_sets import Carried, DualPoint, OfStored, enlarge, no_sets, rescale, sets_of
 from maxmargin.solvers.objective.bounds import project
@@ -41,6 +42,7 @@ MOST_BYTES = 2**26  # of mean parts: where they would take more, Frank-Wolfe ste
 UNKNOWN = 1e300  # the gap of a block that was not visited yet: no cached output can promise as much
 RECENT = 8  # in the mean of recent weights, the last ones count for 8/(k + 7) after k passes, until that is the least:
 LEAST_SHARE = 0.1
+FIRST_MOMENTUM = 60  # passes: fits that end sooner gain nothing, as block gaps are known less well after it
 
 
 @register_state
@@ -85,6 +87,9 @@ class BlockState:
             sum_tree.sum_up(self.tree)
         self.sets = run.dual.sets if not keeps_means or not solver.cache else sets_of(objective.problem.truth)
         self.share_sets()
+        is_free = objective.layout.is_explicit and not objective.bounds.which.size
+        self.momentum = solver.momentum if is_free and not keeps_means else 0
+        self.sets.earlier[:] = self.sets.alpha
         can_share = objective.layout.is_explicit and not self.lag.size
         self.rounds = BlockRounds(run, self.sets) if can_share and count_ranges(runner) > 1 else None
 
@@ -102,6 +107,8 @@ class BlockState:
         else:
             self.make_steps(sampling, self.run.objective.n)
         self.passes_made += 1
+        if self.momentum and self.passes_made >= FIRST_MOMENTUM and self.passes_made % self.momentum == 0:
+            go_on(self.run, self.sets)
         approach(self.recent, self.run.w, max(RECENT / (RECENT - 1 + self.passes_made), LEAST_SHARE))
 
     def make_steps(self, sampling: str, n_steps: int) -> None:

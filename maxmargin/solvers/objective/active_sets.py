@@ -31,6 +31,7 @@ class ActiveSets(NamedTuple):
     outputs: np.ndarray  # int32, the arena of outputs
     alpha: np.ndarray  # the arena of weights; those of an example sum to 1
     score: np.ndarray  # the arena of scores, as of the last step on the example
+    earlier: np.ndarray  # the arena of weights of some passes ago (`momentum`)
     output_at: np.ndarray  # (n,) where an example's outputs begin
     slot_at: np.ndarray  # (n,) where its weights and scores begin
     capacity: np.ndarray  # (n,)
@@ -89,9 +90,7 @@ def without_means(point: object) -> DualPoint | None:
 def no_sets() -> ActiveSets:
     """Sets for solvers that store no outputs."""
     nothing = np.zeros(0, np.int64)
-    return ActiveSets(
-        np.zeros(0, np.int32), np.zeros(0), np.zeros(0), nothing, nothing, nothing, nothing, nothing, nothing
-    )
+    return ActiveSets(np.zeros(0, np.int32), *(np.zeros(0),) * 3, nothing, nothing, nothing, nothing, nothing, nothing)
 
 
 def sets_of(outputs: Blocks) -> ActiveSets:
@@ -104,6 +103,7 @@ def sets_of(outputs: Blocks) -> ActiveSets:
         outputs=np.zeros(2 * output_at[-1], np.int32),
         alpha=np.zeros(2 * slots),
         score=np.zeros(2 * slots),
+        earlier=np.zeros(2 * slots),
         output_at=output_at[:-1].copy(),
         slot_at=FIRST_CAPACITY * np.arange(n),
         capacity=np.full(n, FIRST_CAPACITY),
@@ -113,7 +113,7 @@ def sets_of(outputs: Blocks) -> ActiveSets:
     )
     shift = np.repeat(sets.output_at - outputs.starts[:-1], sizes)
     sets.outputs[np.arange(outputs.values.size) + shift] = outputs.values
-    sets.alpha[sets.slot_at] = 1.0
+    sets.alpha[sets.slot_at] = sets.earlier[sets.slot_at] = 1.0
     return sets
 
 
@@ -125,9 +125,8 @@ def enlarge(sets: ActiveSets, n_ranges: int = 1) -> ActiveSets:
     def longer(arena: np.ndarray, least: int) -> np.ndarray:
         return np.concatenate([arena, np.zeros(max(len(arena), least), arena.dtype)])
 
-    return sets._replace(
-        outputs=longer(sets.outputs, n_outputs), alpha=longer(sets.alpha, n_slots), score=longer(sets.score, n_slots)
-    )
+    arenas = {name: longer(getattr(sets, name), n_slots) for name in ("alpha", "score", "earlier")}
+    return sets._replace(outputs=longer(sets.outputs, n_outputs), **arenas)
 
 
 @helper
@@ -164,6 +163,7 @@ def move_to_end(sets, i):
     for k in range(sets.stored_count[i]):
         sets.alpha[sets.used[1] + k] = sets.alpha[sets.slot_at[i] + k]
         sets.score[sets.used[1] + k] = sets.score[sets.slot_at[i] + k]
+        sets.earlier[sets.used[1] + k] = sets.earlier[sets.slot_at[i] + k]
     size = sets.stored_count[i] * sets.sizes[i]
     copy_into(sets.outputs[sets.used[0] :], sets.outputs[sets.output_at[i] : sets.output_at[i] + size])
     sets.output_at[i] = sets.used[0]
@@ -199,6 +199,7 @@ def store(sets, i, y, score, limit):
     copy_into(sets.outputs[sets.output_at[i] + slot * y.size :], y)
     sets.alpha[sets.slot_at[i] + slot] = 0.0
     sets.score[sets.slot_at[i] + slot] = score
+    sets.earlier[sets.slot_at[i] + slot] = 0.0
     return slot
 
 
@@ -211,6 +212,7 @@ def remove(sets, i, slot):
     copy_into(kept[slot], kept[last])
     sets.alpha[sets.slot_at[i] + slot] = sets.alpha[sets.slot_at[i] + last]
     sets.score[sets.slot_at[i] + slot] = sets.score[sets.slot_at[i] + last]
+    sets.earlier[sets.slot_at[i] + slot] = sets.earlier[sets.slot_at[i] + last]
     sets.stored_count[i] = last
 
 

@@ -189,7 +189,7 @@ class Objective:
     def sums_of(self, point: DualPoint | Blocks) -> tuple[np.ndarray, float]:
         """w(mu) before its projection, and the mean of <cost, mu>, of a dual point."""
         costs = np.zeros(self.n)
-        v = self.runner.accumulate(assemble, self._examples, as_point(point), self.regularization, costs)
+        v = self.runner.accumulate(assemble, self.examples, as_point(point), self.regularization, costs)
         self.layout.complete(v)
         return self.from_origin(v), float(costs.sum()) / self.n
 
@@ -288,7 +288,7 @@ class Objective:
             loss_pass,
             w,
             loss or self.attained,
-            self._examples,
+            self.examples,
             self._rivals(point, sets),
             rounding,
             found,
@@ -341,7 +341,8 @@ class Objective:
         return len(self.runner.ranges)
 
     @property
-    def _examples(self) -> Examples:
+    def examples(self) -> Examples:
+        """What loops ask of its examples."""
         return Examples(self.runner.part_sizes, self.weight)
 
     def _rivals(self, point: DualPoint | Blocks | None, sets: ActiveSets | None) -> DualPoint:
