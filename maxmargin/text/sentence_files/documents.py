@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any
 
 from maxmargin.garbage import no_garbage_collection
@@ -65,28 +65,24 @@ class Document:
         documents repeat their last column, as conlleval wants as many columns in all lines.
         """
         columns: list[Any] = [y, *([] if probabilities is None else [probabilities])]
+        places, lines = chain.from_iterable(self.numbers), [*self.lines]
+        tagged: Any = self._in_columns if self.layout.format == "columns" else self._with
         if self.layout.format != "json":
             columns = [chain.from_iterable(column) for column in columns]
-        rows = zip(*columns, *(repeat(None) for _ in range(2 - len(columns))), strict=False)
-        with no_garbage_collection:
-            new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
-        tagged = self._in_columns if self.layout.format == "columns" else self._with
-        for number, line in enumerate(self.lines, start=self.first):
-            if number in new:
-                yield tagged(line, *new[number])
-            elif self.layout.format == "columns" and line.startswith(DOCUMENT) and len(columns := line.split()) > 1:
-                yield tagged(line, columns[-1], None if probabilities is None else 1.0)
-            else:
-                yield line
+        for k, line in enumerate(self.lines if self.layout.format == "columns" else ()):
+            if line.startswith(DOCUMENT) and len(fields := line.split()) > 1:
+                lines[k] = tagged(line, fields[-1], None if probabilities is None else 1.0)
+        for number, cells in zip(places, zip(*columns, strict=False), strict=True):
+            lines[number - self.first] = tagged(self.lines[number - self.first], *cells)
+        yield from lines
 
-    def _in_columns(self, line: str, tag: object, share: float | None) -> str:
+    def _in_columns(self, line: str, tag: object, share: float | None = None) -> str:
         separator = self.layout.separator
         if separator is None:
             line, separator = line.rstrip(" \t"), "\t" if "\t" in line else " "
-        end = "" if share is None else f"{separator}{share:.4f}"
-        return f"{line}{separator}{tag}{end}"
+        return f"{line}{separator}{tag}" if share is None else f"{line}{separator}{tag}{separator}{share:.4f}"
 
-    def _with(self, line: str, tags: Any, shares: object) -> str:
+    def _with(self, line: str, tags: Any, shares: object = None) -> str:
         if self.layout.format == "conllu":
             fields = line.split("\t")
             fields[Word._fields.index(self.layout.y)] = tags
