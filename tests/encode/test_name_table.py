@@ -15,6 +15,7 @@ from maxmargin.encode.names.vocabulary import Vocabulary
 from maxmargin.runtime import interpreted
 from maxmargin.runtime.modes import as_on_much_data
 from maxmargin.text import WindowFeatures
+from maxmargin.text.strings import Affixes, Strings
 
 STRINGS = st.lists(st.text(st.sampled_from("ab\n\0é\ud800😀"), max_size=3), min_size=1, max_size=80)
 
@@ -26,10 +27,20 @@ def test_columns_are_those_of_a_dictionary(names, others, title):
     values = [*others, None, *names, None, "a", ""]
     assert table.find(values) == known.find(values)
     expected = known.find([None if value is None else title + value for value in values])
-    assert table.find_titled(title, values).tolist() == expected
+    assert table.find_titled(title, Strings(values)).tolist() == expected
     with interpreted():
-        assert NameTable(JoinedNames.of(names)).find_titled(title, values).tolist() == expected
+        assert NameTable(JoinedNames.of(names)).find_titled(title, Strings(values)).tolist() == expected
     assert [table[name] for name in names] == [*range(len(names))]
+
+
+@given(STRINGS, STRINGS, st.sampled_from([-3, -2, -1, 1, 2, 3]))
+def test_affixes_of_many_strings_are_those_of_each(names, strings, n):
+    names, whole = [*dict.fromkeys(names)], Strings(strings)
+    cut = [(string[:n] if n > 0 else string[n:]) if len(string) >= abs(n) else None for string in strings]
+    assert [*Affixes(whole, n)] == cut == [*Affixes(whole, n)[:]]
+    assert [Affixes(whole, n)[k] for k in range(len(cut))] == cut
+    found = NameTable(JoinedNames.of(names)).find_titled("", Affixes(whole, n))
+    assert found.tolist() == Columns(names).find(cut)
 
 
 @given(STRINGS)

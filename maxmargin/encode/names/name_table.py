@@ -16,13 +16,13 @@ import numpy as np
 from maxmargin.arrays.prefetch import prefetch
 from maxmargin.encode.names.name_columns import DIFFER, NOWHERE, Columns
 from maxmargin.runtime.dispatch import helper, loop
+from maxmargin.text.strings import Affixes, Strings, Texts
 
 BASIS, PRIME, BITS, SHIFT = 0x811C9DC5, 0x01000193, 0xFFFFFFFF, 15  # the hash is FNV-1a, of 32 bits
 HALF = 1 << 31  # what is taken from it for an int32
 GROUP = 32  # names whose memory is asked for together
 SPARE = 2  # times as many slots as names, at least
 COLUMN, HASH = 0, 1  # what is in a slot
-END = ord("\n")
 FEW, ENOUGH = 100, 3_000  # names, and how often so few are asked for until a dictionary is made
 
 
@@ -35,11 +35,8 @@ class JoinedNames(NamedTuple):
     @classmethod
     def of(cls, names: Sequence[str]) -> JoinedNames:
         """Those of a list."""
-        text = "\n".join([*names, ""]).encode("utf-8", "surrogatepass")
-        ends = np.flatnonzero(np.frombuffer(text, np.uint8) == END)
-        if len(ends) != len(names):  # some are of several lines
-            ends = np.cumsum([len(name.encode("utf-8", "surrogatepass")) + 1 for name in names]) - 1
-        return cls(text, ends)
+        found = Texts.of(names)
+        return cls(found.text.tobytes(), found.ends)
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
@@ -91,16 +88,13 @@ class NameTable:
             self.n_few += 1
             if self.n_few > ENOUGH:
                 return self.columns.find(names)
-        return self.find_titled("", names).tolist()
+        return self.find_titled("", Strings(names)).tolist()
 
-    def find_titled(self, title: str, values: Sequence[str | None]) -> np.ndarray:
+    def find_titled(self, title: str, values: Strings | Affixes) -> np.ndarray:
         """The columns of names that a title and these values make; None has none."""
-        wanted = JoinedNames.of([value or "" for value in values])
         head = np.frombuffer(title.encode("utf-8", "surrogatepass"), np.uint8)
         found, work = np.empty(len(values), np.int32), np.empty((2, GROUP), np.int64)
-        find_names(head, *wanted.arrays, *self.names.arrays, self.slots, found, *work)
-        empty = np.flatnonzero(np.diff(wanted.ends, prepend=-1) == 1).tolist()
-        found[[k for k in empty if values[k] is None]] = NOWHERE
+        find_names(head, *values.texts, *self.names.arrays, self.slots, found, *work)
         return found
 
 
@@ -157,20 +151,14 @@ def find_slot(head, text, begin, end, known, known_ends, slots, s, hashed):
     return s
 
 
-@helper
-def ask_for_slots(start, text, ends, slots, lo, hi, hashes):
-    """Write the hashes of names lo:hi, which go on from a start, and ask for their slots."""
-    for i in range(lo, hi):
-        hashes[i - lo] = add_to_hash(start, text, begin_of(ends, i), ends[i])
-        prefetch(slots, 2 * as_slot(slots, hashes[i - lo]))
-
-
 @loop
 def fill_slots(text, ends, slots, hashes):
     """Write each name into a slot; return whether all differ."""
     for lo in range(0, ends.size, GROUP):
         hi = min(lo + GROUP, ends.size)
-        ask_for_slots(BASIS, text, ends, slots, lo, hi, hashes)
+        for i in range(lo, hi):
+            hashes[i - lo] = add_to_hash(BASIS, text, begin_of(ends, i), ends[i])
+            prefetch(slots, 2 * as_slot(slots, hashes[i - lo]))
         for i in range(lo, hi):
             s = next_slot(slots, as_slot(slots, hashes[i - lo]), hashes[i - lo])
             s = find_slot(text[:0], text, begin_of(ends, i), ends[i], text, ends, slots, s, hashes[i - lo])
@@ -182,18 +170,23 @@ def fill_slots(text, ends, slots, hashes):
 
 
 @loop
-def find_names(head, text, ends, known, known_ends, slots, found, hashes, places):
-    """Write the columns of names that begin with a head: each step asks for what the next one reads."""
+def find_names(head, text, begins, ends, known, known_ends, slots, found, hashes, places):
+    """Write the columns of names, a head and text[begins[i]:ends[i]]: each step asks for what the next one reads."""
     start = add_to_hash(BASIS, head, 0, head.size)
     for lo in range(0, ends.size, GROUP):
-        hi = min(lo + GROUP, ends.size)
-        ask_for_slots(start, text, ends, slots, lo, hi, hashes)
-        for k in range(hi - lo):
+        size = min(GROUP, ends.size - lo)
+        for k in range(size):
+            hashes[k] = add_to_hash(start, text, begins[lo + k], ends[lo + k] if begins[lo + k] >= 0 else NOWHERE)
+            prefetch(slots, 2 * as_slot(slots, hashes[k]))
+        for k in range(size):
             places[k] = next_slot(slots, as_slot(slots, hashes[k]), hashes[k])
             prefetch(known_ends, max(slots[places[k], COLUMN] - 1, 0))
-        for k in range(hi - lo):
+        for k in range(size):
             prefetch(known, begin_of(known_ends, max(slots[places[k], COLUMN], 0)))
-        for k in range(hi - lo):
-            begin, end = begin_of(ends, lo + k), ends[lo + k]
+        for k in range(size):
+            begin, end = begins[lo + k], ends[lo + k]
+            if begin < 0:
+                found[lo + k] = NOWHERE
+                continue
             s = find_slot(head, text, begin, end, known, known_ends, slots, places[k], hashes[k])
             found[lo + k] = slots[s, COLUMN]

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from maxmargin.text.strings import Strings
 from maxmargin.text.token_features.named_features import NO_COLUMN, FeatureColumns
 from maxmargin.text.token_features.tokens import Tokens
 
@@ -86,7 +87,8 @@ class TokenBlock:
     def find(self, title: str, values: Values) -> np.ndarray:
         """The columns of the names of values with a title, NO_COLUMN where there is none."""
         if hasattr(self.columns, "find_titled"):
-            return self.columns.find_titled(title, values)
+            return self.columns.find_titled(title, values if hasattr(values, "texts") else Strings(values))
+        values = [*values]
         sample = values[:SAMPLE]
         if len({*sample}) > MOST_NEW * len(sample):
             return np.array(self.columns.find([None if value is None else title + value for value in values]))
@@ -210,12 +212,12 @@ class KeyedFeatures:
             with self.lock:  # which other threads may wait for
                 if len(known.numbers) + len(keys) > MOST_ROWS:
                     known = self._nothing()
-                self._add(known, [key for key in dict.fromkeys(keys) if key not in known.numbers], block)
+                self._add(known, Strings(key for key in dict.fromkeys(keys) if key not in known.numbers), block)
                 self.known = known
             numbers = [*map(known.numbers.__getitem__, keys)]
         return numbers, known.tables[-1]
 
-    def _add(self, known: KeyRows, keys: Sequence[Any], block: TokenBlock) -> None:
+    def _add(self, known: KeyRows, keys: Strings, block: TokenBlock) -> None:
         """Write rows of keys; then they are known, so that other threads find them complete."""
         by_shift = [[block.find(*titled) for titled in self.names(keys, shift)] for shift in self.shifts]
         old, size = known.tables[-1], len(known.numbers)
