@@ -90,8 +90,9 @@ class Affixes(Sequence[Any]):
 
 def cut_affixes(strings: Sequence[str], n: int) -> list[str | None]:
     """The `Affixes` of strings."""
-    part = slice(n) if n > 0 else slice(n, None)
-    return [string[part] if len(string) >= abs(n) else None for string in strings]
+    if n > 0:
+        return [string[:n] if len(string) >= n else None for string in strings]
+    return [string[n:] if len(string) >= -n else None for string in strings]
 
 
 def affixes_of(strings: Sequence[str], n: int) -> Sequence[str | None]:

@@ -23,7 +23,7 @@ HALF = 1 << 31  # what is taken from it for an int32
 GROUP = 32  # names whose memory is asked for together
 SPARE = 2  # times as many slots as names, at least
 COLUMN, HASH = 0, 1  # what is in a slot
-FEW, ENOUGH = 100, 3_000  # names, and how often so few are asked for until a dictionary is made
+FEW, ENOUGH = 100, 100  # names, and how often so few are asked for until a dictionary is made
 
 
 class JoinedNames(NamedTuple):

@@ -19,7 +19,7 @@ from maxmargin.encode.names.named_rows import Codes, have_names, is_empty, make_
 from maxmargin.persist.registry import register
 from maxmargin.runtime.modes import is_enough, is_interpreted
 from maxmargin.supervision.tallies import is_frequent
-from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense
+from maxmargin.text.token_features.named_features import DenseColumns, Sliced, dense_factor, find_dense
 from maxmargin.wording import count_of, quote
 
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
@@ -264,6 +264,8 @@ def learn_names(
         return former, known
     before = [] if former is None else former.names[: former.n_own]
     columns = Columns(before, grows=True)
+    if isinstance(X, Sliced):  # what stays of a first time, made later, would stay among all names,
+        read_rows(X[:1], Columns(grows=True), may_be_empty=True)  # and keep their memory from the system
     rows = read_rows(X, columns, may_be_empty=may_be_empty)
     put_rows(rows if dense is None and min_count == 1 else None)
     if min_count > 1 and columns:

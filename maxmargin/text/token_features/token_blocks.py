@@ -20,6 +20,7 @@ from maxmargin.text.token_features.tokens import Tokens
 MOST_KEPT = 100_000  # values that are remembered
 MOST_ROWS = 50_000  # keys whose features are remembered
 MANY = 1_000  # tokens, from which on what they have in common is found before names are made
+MANY_NAMES = 100  # that are worth a call for all of them
 MOST_CELLS = 1 << 24  # of a table that numbers pairs
 SAMPLE, MOST_NEW = 200, 0.9  # values, and the share of different ones above which each is looked up by itself
 
@@ -62,6 +63,7 @@ class TokenBlock:
 
     def __init__(self, sentences: Sequence[Tokens], columns: FeatureColumns) -> None:
         self.sentences, self.columns = sentences, columns
+        self.find_titled: Any = getattr(columns, "find_titled", None)
         self.lengths = np.array([len(tokens.words) for tokens in sentences], np.int64)
         self.numbers = np.repeat(np.arange(len(sentences)), self.lengths)  # of sentences
         self.ends = np.cumsum(self.lengths)[self.lengths > 0].tolist()  # of those that have tokens
@@ -84,17 +86,17 @@ class TokenBlock:
         numbers = {value: k for k, value in enumerate(dict.fromkeys(every))}
         return Keys([*numbers], np.array([*map(numbers.__getitem__, every)]))
 
-    def find(self, title: str, values: Values) -> np.ndarray:
+    def find(self, title: str, values: Values) -> Sequence[int] | np.ndarray:
         """The columns of the names of values with a title, NO_COLUMN where there is none."""
-        if hasattr(self.columns, "find_titled"):
-            return self.columns.find_titled(title, values if hasattr(values, "texts") else Strings(values))
-        values = [*values]
+        find_titled = self.find_titled if len(values) >= MANY_NAMES else None
+        if find_titled is not None and hasattr(values, "texts"):
+            return find_titled(title, values)
         sample = values[:SAMPLE]
-        if len({*sample}) > MOST_NEW * len(sample):
-            return np.array(self.columns.find([None if value is None else title + value for value in values]))
-        distinct = {value: k for k, value in enumerate(dict.fromkeys(values))}
-        found = self.columns.find([None if value is None else title + value for value in distinct])
-        return np.array(found)[np.array([*map(distinct.__getitem__, values)], np.int64)]
+        is_diverse = len({*sample}) > MOST_NEW * len(sample)
+        distinct = values if is_diverse else [*dict.fromkeys(values)]
+        names = [None if value is None else title + value for value in distinct]
+        found = self.columns.find(names) if find_titled is None else find_titled("", Strings(names)).tolist()
+        return found if is_diverse else [*map(dict(zip(distinct, found, strict=True)).__getitem__, values)]
 
     def ngrams(self, keys: Keys, n: int) -> Keys:
         """For each token n keys from there on, joined; None where its sentence has fewer."""
@@ -212,13 +214,14 @@ class KeyedFeatures:
             with self.lock:  # which other threads may wait for
                 if len(known.numbers) + len(keys) > MOST_ROWS:
                     known = self._nothing()
-                self._add(known, Strings(key for key in dict.fromkeys(keys) if key not in known.numbers), block)
+                self._add(known, [key for key in dict.fromkeys(keys) if key not in known.numbers], block)
                 self.known = known
             numbers = [*map(known.numbers.__getitem__, keys)]
         return numbers, known.tables[-1]
 
-    def _add(self, known: KeyRows, keys: Strings, block: TokenBlock) -> None:
+    def _add(self, known: KeyRows, keys: Sequence[Any], block: TokenBlock) -> None:
         """Write rows of keys; then they are known, so that other threads find them complete."""
+        keys = Strings(keys) if block.find_titled and len(keys) >= MANY_NAMES else keys
         by_shift = [[block.find(*titled) for titled in self.names(keys, shift)] for shift in self.shifts]
         old, size = known.tables[-1], len(known.numbers)
         end, width = size + len(keys), max([old.shape[2], *map(len, by_shift)])
