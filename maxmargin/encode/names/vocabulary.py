@@ -35,8 +35,8 @@ class Vocabulary:
 
     If some columns are for names that are rare, or unknown, which are hashed onto them, these are the last `n_rare`.
     The last `n_dense` names, or as many more columns, are those of dense columns, whose numbers are multiplied by
-    `dense_factor`. While names are not looked up, they are one text and the places where each ends: a sixth of the
-    memory of a table.
+    `dense_factor`. While names are not looked up one by one, they are one text and the places where each ends: a sixth
+    of the memory of a dictionary. Of many names, there is a `NameTable`.
     """
 
     def __init__(
