@@ -39,8 +39,8 @@ no_garbage_collection = _Pause()
 def give_back() -> None:
     """Give free memory back to the system: Python and the C library keep much of it, in case it is needed again.
 
-    Garbage is looked for among young objects only: all that is loaded is old, and to look through it takes long.
+    All objects are looked through: that alone empties the lists of free ones, each of which holds on to what is around.
     """
-    gc.collect(1)
+    gc.collect()
     with contextlib.suppress(AttributeError, OSError):  # there is no such function but in the GNU C library
         ctypes.CDLL(None).malloc_trim(0)

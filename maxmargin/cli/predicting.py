@@ -17,8 +17,8 @@ from maxmargin.cli.common import STDIN
 from maxmargin.cli.text_commands.format_options import WRITTEN_ONLY
 from maxmargin.tagger.light_tagger import open_tagger
 from maxmargin.text.mending import mend_tags
-from maxmargin.text.schemes import convert_tags
 from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS, Layout, find_format
+from maxmargin.text.tag_conversion import convert_tags
 
 if TYPE_CHECKING:
     from maxmargin.tagger.light_tagger import LightTagger

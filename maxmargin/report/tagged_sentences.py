@@ -16,7 +16,8 @@ from maxmargin.text.document_tags import word_of
 from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.inner_tags import stands_alone
 from maxmargin.text.mending import mend_tags, spells_entities
-from maxmargin.text.schemes import convert_tags, find_entities
+from maxmargin.text.schemes import find_entities
+from maxmargin.text.tag_conversion import convert_tags
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.text.token_features.windows import Sentences
 from maxmargin.trace import Trace

@@ -23,8 +23,9 @@ from maxmargin.tagger.text_tagger import TextTagger
 from maxmargin.text.document_tags import with_votes
 from maxmargin.text.entity_chances import Chances, ScoredEntity, continuations
 from maxmargin.text.inner_tags import DEPENDS, find_meetings, merge_columns, outer_classes
-from maxmargin.text.schemes import convert_tags, find_entities, spell_entities
+from maxmargin.text.schemes import find_entities, spell_entities
 from maxmargin.text.sentence_files.file_layout import Layout
+from maxmargin.text.tag_conversion import convert_tags
 from maxmargin.text.token_features.named_features import find_dense
 from maxmargin.text.token_features.tokens import Token
 

@@ -21,7 +21,8 @@ from maxmargin.text.document_tags import with_votes
 from maxmargin.text.entity_chances import ScoredEntity
 from maxmargin.text.inner_tags import known_inside, merge_pairs, stands_alone
 from maxmargin.text.partial_tags import is_partial
-from maxmargin.text.schemes import Entity, LabelSequences, convert_tags, read_tags, sequences_of, violation
+from maxmargin.text.schemes import Entity, LabelSequences, read_tags, sequences_of, violation
+from maxmargin.text.tag_conversion import convert_tags
 from maxmargin.text.token_features.windows import Sentences
 from maxmargin.wording import name_type
 

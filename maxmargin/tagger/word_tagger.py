@@ -32,8 +32,9 @@ from maxmargin.tagger.training_data import (
 from maxmargin.text.inner_tags import keep_possible, known_inside, stands_alone
 from maxmargin.text.mending import mend_in_scheme
 from maxmargin.text.partial_tags import check_entity_share, have_partial
-from maxmargin.text.schemes import OUTSIDE, LabelSequences, convert_tags
+from maxmargin.text.schemes import OUTSIDE, LabelSequences
 from maxmargin.text.sentence_files.file_layout import Layout
+from maxmargin.text.tag_conversion import convert_tags
 from maxmargin.text.token_features.transformers import Transformer, fit_transform, warn_of_lists
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures
 from maxmargin.wording import quote

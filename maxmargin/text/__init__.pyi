@@ -23,7 +23,6 @@ from maxmargin.text.resources.word_vectors import WordVectors as WordVectors
 from maxmargin.text.schemes import Entity as Entity
 from maxmargin.text.schemes import TagError as TagError
 from maxmargin.text.schemes import check_tags as check_tags
-from maxmargin.text.schemes import convert_tags as convert_tags
 from maxmargin.text.schemes import find_entities as find_entities
 from maxmargin.text.schemes import find_scheme as find_scheme
 from maxmargin.text.sentence_files.brackets import Constituents as Constituents
@@ -50,6 +49,7 @@ from maxmargin.text.standoff.tokenizer import tokenize as tokenize
 from maxmargin.text.syntax_features.arc_features import ArcFeatures as ArcFeatures
 from maxmargin.text.syntax_features.segment_features import SegmentFeatures as SegmentFeatures
 from maxmargin.text.syntax_features.span_features import SpanFeatures as SpanFeatures
+from maxmargin.text.tag_conversion import convert_tags as convert_tags
 from maxmargin.text.templates.template_features import TemplateFeatures as TemplateFeatures
 from maxmargin.text.templates.template_features import read_template as read_template
 from maxmargin.text.token_features.joined_features import JoinedFeatures as JoinedFeatures

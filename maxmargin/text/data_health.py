@@ -13,7 +13,8 @@ from maxmargin.display.notebook import show_in_notebook
 from maxmargin.text.document_tags import word_of
 from maxmargin.text.mending import mend_tags, spells_entities
 from maxmargin.text.partial_tags import have_partial, is_partial
-from maxmargin.text.schemes import OUTSIDE, convert_tags, find_entities
+from maxmargin.text.schemes import OUTSIDE, find_entities
+from maxmargin.text.tag_conversion import convert_tags
 from maxmargin.text.token_features.tokens import Token
 from maxmargin.wording import quote
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from maxmargin.text import schemes
 from maxmargin.text.partial_tags import complete_unknown, have_partial, scheme_of_partial
 from maxmargin.text.schemes import OUTSIDE, LabelSequences, TagError
+from maxmargin.text.tag_conversion import convert_tags
 from maxmargin.wording import count_of, quote
 
 FEW = 0.1  # at most how many tags that are none there may be, per tag of an entity
@@ -97,7 +98,7 @@ def mend_tags(y: LabelSequences, scheme: str | None = None, *, prefer: str | Non
         raise broken[0]  # other labels, which happen to be B, I, E, S, L or U
     faults = {(fault.sequence, fault.position): fault for fault in [*broken, *odd]}
     is_right = (target or source) == source and not broken
-    mended = known if is_right else schemes.convert_tags(known, target or source)
+    mended = known if is_right else convert_tags(known, target or source)
     return Mended(mended, target or source, source, [faults[place] for place in sorted(faults)], len(tagging.codes))
 
 

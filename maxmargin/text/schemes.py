@@ -296,31 +296,6 @@ def count_entities(y: TagSequences) -> int:
     return len(read_tags(y).spans().start)
 
 
-def convert_tags(y: TagSequences, scheme: str) -> list[list[str]]:
-    """Tags of the same entities in another scheme.
-
-    They may be of any scheme, and may break its rules: entities are read as conlleval reads them, so that converting
-    tags to their own scheme repairs them.
-
-    Parameters
-    ----------
-    y, scheme
-        As those of `check_tags`.
-
-    Returns
-    -------
-    list of lists of tags
-
-    Examples
-    --------
-    >>> from maxmargin.text import convert_tags
-    >>> convert_tags([["I-PER", "I-PER", "O", "B-LOC"]], "BILOU")
-    [['B-PER', 'L-PER', 'O', 'U-LOC']]
-    """
-    target, rows = scheme_named(scheme), [*sequences_of(y, "y")]
-    return [spell_entities(found, len(tags), target) for tags, found in zip(rows, find_entities(rows), strict=True)]
-
-
 def spell_entities(entities: Sequence[Entity | ScoredEntity], length: int, scheme: str) -> list[str]:
     """The tags of a sequence of that length with these entities, of any class, which are in order and apart."""
     row = [OUTSIDE] * length

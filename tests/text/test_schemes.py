@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maxmargin.text import Entity, check_tags, convert_tags, find_entities, find_scheme
-from maxmargin.text.schemes import SCHEMES
+from maxmargin.text.schemes import SCHEMES, spell_entities
 from tests.naive import conlleval_chunks
 
 PREFIXES = {name: [p for p in scheme.prefixes if p != "O"] for name, scheme in SCHEMES.items()}
@@ -75,6 +75,13 @@ def test_entities_with_ends_are_those_of_conlleval(y):
     assert find_entities(y) == [conlleval_chunks(tags) for tags in y]
 
 
+@given(st.lists(st.lists(st.sampled_from(["O", "B", *(f"{p}-{kind}" for p in "BIESLU" for kind in "XY")]))))
+def test_converted_tags_spell_the_same_entities(y):
+    for scheme in SCHEMES:
+        rows = zip(find_entities(y), map(len, y), strict=True)
+        assert convert_tags(y, scheme) == [spell_entities(entities, length, scheme) for entities, length in rows]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_schemes_are_found(scheme):
     entities = [Entity(0, 2, "X"), Entity(2, 3, "X"), Entity(3, 5, "X"), Entity(6, 7, "Y")]
@@ -112,6 +119,8 @@ def test_what_fits_several_schemes():
         (lambda: check_tags([["S-X"]], "bio"), r"y\[0\] has 'S-X' at position 0, which is no tag of IOB2\."),
         (lambda: check_tags([["I-X"]], "BIO"), r"y\[0\] begins with 'I-X', which IOB2 forbids\."),
         (lambda: check_tags([["O", "B-X"]], "bilou"), r"y\[0\] ends with 'B-X', which BILOU forbids\."),
+        (lambda: convert_tags([["O"], ["O", "P-X"]], "IOB2"), r"y\[1\] has 'P-X' at position 1, but tags are O, .*\."),
+        (lambda: convert_tags([["O", []]], "IOB2"), r"y\[0\] has \[\] at position 1, but tags are O, .*\."),
         (lambda: convert_tags([["O"]], "IOB3"), r"scheme must be one of IOB2, IOBES, .*, not 'IOB3'\."),
     ],
 )

@@ -16,8 +16,7 @@ from maxmargin.arrays.blocks import Blocks
 from maxmargin.encode.chain_encoder import ChainEncoder
 from maxmargin.encode.inputs.rows import Rows
 from maxmargin.encode.names.name_columns import MOST_KEPT
-from maxmargin.encode.names.named_rows import Codes, read_codes
-from maxmargin.encode.names.vocabulary import has_names
+from maxmargin.encode.names.named_rows import Codes, has_names, read_codes
 from maxmargin.encode.sequences.transition_rules import check_feasible
 from maxmargin.execution.prediction_loops import decode
 from maxmargin.execution.runner import Runner

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import count, repeat
 
 MOST_KEPT = 100_000  # names and features whose columns are remembered
+DIFFER = "names must differ from each other."
 NOWHERE = -1  # the column of names that a model does not know, and of zeros
 
 
@@ -16,7 +17,7 @@ class Columns(dict):
         columns = count()
         super().__init__(zip(names, columns, strict=False))
         if next(columns) != len(self):
-            raise ValueError("names must differ from each other.")
+            raise ValueError(DIFFER)
         self.grows = grows
 
     def __missing__(self, name: object) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate, chain, islice
 from numbers import Real
 from typing import Any
 
@@ -164,3 +164,36 @@ def _flatten(name: object, value: object) -> Iterator[tuple[object, object]]:
         if not isinstance(inner, str):
             raise TypeError
         yield from _flatten(f"{name}:{inner}", nested)
+
+
+def have_names(X: Any) -> tuple[bool, object]:
+    """Whether features have names, judged by the first item, and X again: iterators as lists, unless they have."""
+    if is_named(X):
+        return True, X
+    if isinstance(X, Iterator):
+        first = [*islice(X, 1)]
+        X = chain(first, X)
+        are_named = bool(first) and has_names(first[0])
+        return are_named, X if are_named else [*X]
+    is_list = (isinstance(X, Sequence) and not isinstance(X, str)) or (isinstance(X, np.ndarray) and X.ndim > 0)
+    return is_list and has_names(next((sequence for sequence in X if not is_empty(sequence)), [])), X
+
+
+def is_empty(sequence: object) -> bool:
+    """Whether a sequence is an empty list."""
+    return isinstance(sequence, (list, tuple)) and not sequence
+
+
+def has_names(sequence: object) -> bool:
+    """Whether a sequence is one of items, not a matrix of numbers; judged by its first item, if it has any."""
+    if isinstance(sequence, Iterator):
+        return True
+    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
+        sequence = sequence.tolist()
+    if not isinstance(sequence, Sequence):
+        return False
+    if isinstance(sequence, str) or not len(sequence):
+        return isinstance(sequence, str)
+    item = sequence[0]
+    are_names = isinstance(item, LISTS) and all(isinstance(name, str) for name in islice(item, 1))
+    return are_names or isinstance(item, (str, Mapping))

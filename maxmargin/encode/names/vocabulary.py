@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, islice, pairwise
+from collections.abc import Iterable, Sequence
+from itertools import compress, pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,14 +14,19 @@ from maxmargin.encode.inputs.rows import DenseBlock, Rows
 from maxmargin.encode.names.forked_reading import read_all_codes
 from maxmargin.encode.names.kept_rows import put_rows, take_rows
 from maxmargin.encode.names.name_columns import NOWHERE, Columns, HashedColumns, RareColumns
-from maxmargin.encode.names.named_rows import LISTS, Codes, make_matrix
+from maxmargin.encode.names.name_table import JoinedNames, NameTable
+from maxmargin.encode.names.named_rows import Codes, have_names, is_empty, make_matrix
 from maxmargin.persist.registry import register
+from maxmargin.runtime.modes import is_enough, is_interpreted
 from maxmargin.supervision.tallies import is_frequent
-from maxmargin.text.token_features.named_features import DenseColumns, dense_factor, find_dense, is_named
+from maxmargin.text.token_features.named_features import DenseColumns, Sliced, dense_factor, find_dense
 from maxmargin.wording import count_of, quote
 
 MOST_COLUMNS = 2**31 - 1  # of sparse rows with int32 columns
+MANY = 50_000  # names: a dictionary of fewer is in the caches of a processor
 HASHED = "hashed"  # what names of columns begin with that rare names are hashed onto
+
+Known = Columns | HashedColumns | NameTable
 
 
 @register
@@ -31,8 +35,8 @@ class Vocabulary:
 
     If some columns are for names that are rare, or unknown, which are hashed onto them, these are the last `n_rare`.
     The last `n_dense` names, or as many more columns, are those of dense columns, whose numbers are multiplied by
-    `dense_factor`. While names are not looked up, they are one text and the places where each ends: a sixth of the
-    memory of a table.
+    `dense_factor`. While names are not looked up one by one, they are one text and the places where each ends: a sixth
+    of the memory of a dictionary. Of many names, there is a `NameTable`.
     """
 
     def __init__(
@@ -43,55 +47,44 @@ class Vocabulary:
         dense_factor: float = 1.0,
         n_rare: int = 0,
     ) -> None:
-        self._columns: Columns | None = Columns(names)
-        self._text, self._ends = b"", array("q")
+        names = [*names]
+        self._joined = None if n_rare or not is_for_table(len(names)) else JoinedNames.of(names)
+        self._columns = Columns(names) if self._joined is None else None
         self.n_hashed, self.n_dense, self.dense_factor, self.n_rare = n_hashed, n_dense, dense_factor, n_rare
-        self._hashed: HashedColumns | RareColumns | None = None
+        self._known: Known | None = None if self._joined is None else NameTable(self._joined)
 
     @classmethod
     def packed(cls, columns: Columns, n_dense: int = 0, dense_factor: float = 1.0, n_rare: int = 0) -> Vocabulary:
         """That of columns, whose table is not kept."""
-        text, ends = bytearray(), array("q")
-        for name in columns:
-            text += name.encode("utf-8", "surrogatepass")
-            ends.append(len(text))
         vocabulary = cls(n_dense=n_dense, dense_factor=dense_factor, n_rare=n_rare)
-        vocabulary._columns, vocabulary._text, vocabulary._ends = None, bytes(text), ends
+        vocabulary._columns, vocabulary._joined = None, JoinedNames.of([*columns])
         return vocabulary
 
     @property
     def columns(self) -> Columns:
         """The columns of names."""
         if self._columns is None:
-            self._columns = Columns(self.names)
-            self._text, self._ends = b"", array("q")
+            self._columns, self._joined = Columns(self.names), None
         return self._columns
 
     @property
     def names(self) -> list[str]:
         """The names that it knows, in the order of their columns."""
-        if self._columns is not None:
-            return [*self._columns]
-        return self._unpack(0)
-
-    def _unpack(self, first: int) -> list[str]:
-        """The names of the columns from the first on, if they are one text."""
-        places = pairwise([self._ends[first - 1] if first else 0, *self._ends[first:]])
-        return [self._text[start:end].decode("utf-8", "surrogatepass") for start, end in places]
+        return [*self.columns] if self._joined is None else self._joined.unpack()
 
     @property
     def dense_names(self) -> list[str]:
         """Those of dense columns, if names are not hashed."""
         if not self.n_dense or self.n_hashed is not None:
             return []
-        return self._unpack(self.n_named) if self._columns is None else self.names[self.n_named :]
+        return self.names[self.n_named :] if self._joined is None else self._joined.unpack(self.n_named)
 
     @property
     def size(self) -> int:
         """The number of columns."""
         if self.n_hashed is not None:
             return self.n_hashed + self.n_dense
-        return len(self._ends) if self._columns is None else len(self._columns)
+        return len(self.columns) if self._joined is None else len(self._joined.ends)
 
     def selected(self, is_kept: Iterable[bool]) -> Vocabulary:
         """That of some of its names; columns that are dense, or for rare names, must be among them."""
@@ -107,8 +100,9 @@ class Vocabulary:
         if not isinstance(other, Vocabulary):
             return False
         numbers = [(v.n_hashed, v.n_dense, v.dense_factor, v.n_rare) for v in (self, other)]
-        if self._columns is None and other._columns is None:
-            return numbers[0] == numbers[1] and self._ends == other._ends and self._text == other._text
+        mine, its = self._joined, other._joined
+        if mine is not None and its is not None:
+            return numbers[0] == numbers[1] and mine.text == its.text and np.array_equal(mine.ends, its.ends)
         return numbers[0] == numbers[1] and self.size == other.size and self.columns == other.columns
 
     __hash__ = None  # type: ignore[assignment]
@@ -143,10 +137,10 @@ class Vocabulary:
 
     def _begins(self, other: Vocabulary) -> bool:
         """Whether the names of another one are known to begin with its own, and to be followed by no others."""
-        are_packed = self._columns is None and other._columns is None
-        if not are_packed or any(v.n_dense or v.n_rare for v in (self, other)):
+        mine, its = self._joined, other._joined
+        if mine is None or its is None or any(v.n_dense or v.n_rare for v in (self, other)):
             return False
-        return self._ends == other._ends[: len(self._ends)] and other._text.startswith(self._text)
+        return its.text.startswith(mine.text) and np.array_equal(mine.ends, its.ends[: len(mine.ends)])
 
     def check_extended(self, other: Vocabulary) -> None:
         """Raise where the names of another one cannot be added to its own."""
@@ -160,13 +154,18 @@ class Vocabulary:
             raise ValueError("X must have the same dense columns as before.")
 
     @property
-    def known(self) -> Columns | HashedColumns:
+    def known(self) -> Known:
         """The columns of names, also of those that are hashed."""
-        if self.n_hashed is not None and self._hashed is None:
-            self._hashed = HashedColumns(self.n_hashed)
-        if self.n_rare and self._hashed is None:
-            self._hashed = RareColumns(self.names, self.n_rare, self.n_dense)
-        return self.columns if self._hashed is None else self._hashed
+        if self._known is None:
+            self._known = self._look_up_in()
+        return self._known
+
+    def _look_up_in(self) -> Known:
+        if self.n_hashed is not None:
+            return HashedColumns(self.n_hashed)
+        if self.n_rare:
+            return RareColumns(self.names, self.n_rare, self.n_dense)
+        return self.columns if self._joined is None or not is_for_table(self.size) else NameTable(self._joined)
 
     def rows(self, X: Iterable[object], *, may_be_empty: bool = False) -> Rows:
         """The rows of sequences, which may be empty if said so, without the features that it does not know."""
@@ -199,6 +198,11 @@ def join_features(former: HasVocabulary, other: HasVocabulary) -> tuple[Vocabula
     if former.n_features_in != other.n_features_in:
         raise ValueError(f"X has {other.n_features_in} features, but {former.n_features_in} before.")
     return None, former.n_features_in
+
+
+def is_for_table(n_names: int) -> bool:
+    """Whether so many names are looked up in a `NameTable`."""
+    return n_names > 0 and is_enough(n_names, MANY) and not is_interpreted.get()
 
 
 def places_of(other: HasVocabulary, encoder: HasVocabulary) -> np.ndarray | None:
@@ -260,6 +264,8 @@ def learn_names(
         return former, known
     before = [] if former is None else former.names[: former.n_own]
     columns = Columns(before, grows=True)
+    if isinstance(X, Sliced):  # what stays of a first time, made later, would stay among all names,
+        read_rows(X[:1], Columns(grows=True), may_be_empty=True)  # and keep their memory from the system
     rows = read_rows(X, columns, may_be_empty=may_be_empty)
     put_rows(rows if dense is None and min_count == 1 else None)
     if min_count > 1 and columns:
@@ -291,9 +297,7 @@ def hash_rare(columns: Columns, rows: Rows, is_kept: np.ndarray, n_rare: int) ->
     return known, rows._replace(matrix=make_matrix(matrix.data, places[matrix.indices], matrix.indptr, len(known)))
 
 
-def read_rows(
-    X: Iterable[object], columns: Collection[object], width: int | None = None, *, may_be_empty: bool = False
-) -> Rows:
+def read_rows(X: Iterable[object], columns: Any, width: int | None = None, *, may_be_empty: bool = False) -> Rows:
     """The rows of sequences of items, whose names `columns` has, or comes to have, the columns of."""
     codes = Codes(columns)
     entries, ends, starts = read_all_codes(X, codes)
@@ -310,36 +314,3 @@ def with_dense(rows: Rows, dense: DenseColumns, first: int, factor: float) -> Ro
     matrix, table = rows.matrix, dense.table if factor == 1 else dense.table * dense.table.dtype.type(factor)
     matrix.resize((matrix.shape[0], first + len(dense.names)))
     return rows._replace(matrix=matrix, dense=DenseBlock(first, table, dense.which))
-
-
-def have_names(X: Any) -> tuple[bool, object]:
-    """Whether features have names, judged by the first item, and X again: iterators as lists, unless they have."""
-    if is_named(X):
-        return True, X
-    if isinstance(X, Iterator):
-        first = [*islice(X, 1)]
-        X = chain(first, X)
-        are_named = bool(first) and has_names(first[0])
-        return are_named, X if are_named else [*X]
-    is_list = (isinstance(X, Sequence) and not isinstance(X, str)) or (isinstance(X, np.ndarray) and X.ndim > 0)
-    return is_list and has_names(next((sequence for sequence in X if not is_empty(sequence)), [])), X
-
-
-def is_empty(sequence: object) -> bool:
-    """Whether a sequence is an empty list."""
-    return isinstance(sequence, (list, tuple)) and not sequence
-
-
-def has_names(sequence: object) -> bool:
-    """Whether a sequence is one of items, not a matrix of numbers; judged by its first item, if it has any."""
-    if isinstance(sequence, Iterator):
-        return True
-    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
-        sequence = sequence.tolist()
-    if not isinstance(sequence, Sequence):
-        return False
-    if isinstance(sequence, str) or not len(sequence):
-        return isinstance(sequence, str)
-    item = sequence[0]
-    are_names = isinstance(item, LISTS) and all(isinstance(name, str) for name in islice(item, 1))
-    return are_names or isinstance(item, (str, Mapping))

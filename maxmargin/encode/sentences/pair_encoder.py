@@ -14,7 +14,8 @@ from maxmargin.arrays.blocks import starts_of
 from maxmargin.encode.inputs.base_encoder import Encoder, P, RowEncoder
 from maxmargin.encode.inputs.example_checks import check_examples, find_labels, join_classes
 from maxmargin.encode.inputs.rows import Rows, row_features, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, have_names, join_features, learn_names, places_of
+from maxmargin.encode.names.named_rows import have_names
+from maxmargin.encode.names.vocabulary import Vocabulary, join_features, learn_names, places_of
 from maxmargin.features.observed import observed_features
 from maxmargin.features.pairs import NOWHERE, Pairs, PairTable, are_pairs, move_weights, pairs_of
 from maxmargin.text.syntax_features.word_pairs import WordPairs

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from maxmargin.encode.inputs.rows import Rows, stack_rows
-from maxmargin.encode.names.vocabulary import Vocabulary, have_names, known_by_name, learn_names
+from maxmargin.encode.names.named_rows import have_names
+from maxmargin.encode.names.vocabulary import Vocabulary, known_by_name, learn_names
 from maxmargin.text.token_features.named_features import find_edges
 from maxmargin.wording import count_of
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, repeat
+from itertools import chain
 from typing import Any
 
 from maxmargin.garbage import no_garbage_collection
 from maxmargin.text.corpus import Corpus
 from maxmargin.text.partial_tags import replace_unknown
-from maxmargin.text.sentence_files.columns import DOCUMENT, parse_columns
-from maxmargin.text.sentence_files.conllu import Word, parse_conllu
+from maxmargin.text.sentence_files.columns import parse_columns
+from maxmargin.text.sentence_files.conllu import parse_conllu
 from maxmargin.text.sentence_files.file_layout import TEXT_FORMATS, Layout, find_format, several, simplest
-from maxmargin.text.sentence_files.json_lines import dump_record, parse_json_lines
+from maxmargin.text.sentence_files.json_lines import parse_json_lines
 from maxmargin.text.sentence_files.line_files import FileToRead, Lines, Parsed, gather, name_of
+from maxmargin.text.sentence_files.tagged_lines import first_lines, tag_columns, tag_records
 from maxmargin.wording import count_of, quote
-
-PREDICTED = "predicted"  # the field of predictions in JSON lines that have tags
 
 
 @dataclass(frozen=True)
@@ -65,35 +63,16 @@ class Document:
         documents repeat their last column, as conlleval wants as many columns in all lines.
         """
         columns: list[Any] = [y, *([] if probabilities is None else [probabilities])]
+        places, lines = [number - self.first for number in chain.from_iterable(self.numbers)], [*self.lines]
         if self.layout.format != "json":
             columns = [chain.from_iterable(column) for column in columns]
-        rows = zip(*columns, *(repeat(None) for _ in range(2 - len(columns))), strict=False)
-        with no_garbage_collection:
-            new = dict(zip(chain.from_iterable(self.numbers), rows, strict=True))
-        tagged = self._in_columns if self.layout.format == "columns" else self._with
-        for number, line in enumerate(self.lines, start=self.first):
-            if number in new:
-                yield tagged(line, *new[number])
-            elif self.layout.format == "columns" and line.startswith(DOCUMENT) and len(columns := line.split()) > 1:
-                yield tagged(line, columns[-1], None if probabilities is None else 1.0)
-            else:
-                yield line
-
-    def _in_columns(self, line: str, tag: object, share: float | None) -> str:
-        separator = self.layout.separator
-        if separator is None:
-            line, separator = line.rstrip(" \t"), "\t" if "\t" in line else " "
-        end = "" if share is None else f"{separator}{share:.4f}"
-        return f"{line}{separator}{tag}{end}"
-
-    def _with(self, line: str, tags: Any, shares: object) -> str:
-        if self.layout.format == "conllu":
-            fields = line.split("\t")
-            fields[Word._fields.index(self.layout.y)] = tags
-            return "\t".join(fields)
-        record = json.loads(line)
-        record[PREDICTED if self.layout.y in record else self.layout.y] = [*tags]
-        return dump_record(record if shares is None else {**record, "probabilities": shares})
+        tagged = tag_columns if self.layout.format == "columns" else tag_records
+        for k, line in zip(places, tagged(self.layout, [lines[k] for k in places], *columns), strict=True):
+            lines[k] = line
+        for k in first_lines(lines, places) if self.layout.format == "columns" else ():
+            last: list[Any] = [[lines[k].split()[-1]], *([] if probabilities is None else [[1.0]])]
+            (lines[k],) = tag_columns(self.layout, [lines[k]], *last)
+        yield from lines
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def gather(sentences: Sequence[Parsed]) -> list[Any]:
 
 def write_lines(target: FileToWrite, lines: Iterable[str]) -> None:
     """Write lines to a path, in UTF-8, or to an open text file; nothing, if making them raises an error."""
-    text = "".join(f"{line}\n" for line in lines)
+    text = "\n".join([*lines, ""])
     if hasattr(target, "write"):
         target.write(text)
     else:

@@ -11,7 +11,7 @@ from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist.registry import register
 from maxmargin.text.schemes import find_entities
 from maxmargin.text.token_features.gazetteers import Gazetteers
-from maxmargin.text.token_features.sources import shape
+from maxmargin.text.token_features.sources import Shapes
 from maxmargin.text.token_features.tokens import Titles, Tokens, as_sentences, split_tokens
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures, Windows
 
@@ -75,9 +75,10 @@ class SegmentFeatures(WindowFeatures):
         return self
 
     def _find_names(self, X: Sentences, y: Sequence[object]) -> frozenset[str]:
-        rows, counts = self.transform(X), Counter[str]()
+        rows, counts, shapes = self.transform(X), Counter[str](), Shapes()
         for i, true in enumerate(true_spans(y)):
-            counts.update(name for begin, end, names in rows.list_segments(i) if (begin, end) in true for name in names)
+            found = rows.list_segments(i, shapes)
+            counts.update(name for begin, end, names in found if (begin, end) in true for name in names)
         return frozenset(name for name, n in counts.items() if n >= self.min_segments)
 
     def fit_transform(self, X: Sentences, y: Any = None) -> ListedWindows:
@@ -140,23 +141,26 @@ class ListedWindows(Windows):
 
     def segment_features(self) -> list[Listed]:
         """The segments of each sentence that have features, with these."""
-        return [self.list_segments(i) for i in range(len(self))]
+        shapes = Shapes()
+        return [self.list_segments(i, shapes) for i in range(len(self))]
 
-    def list_segments(self, i: int) -> Listed:
+    def list_segments(self, i: int, shapes: Shapes) -> Listed:
         """Those of one sentence."""
         titles = None if self.titles is None else self.titles[i]
-        found = name_segments(split_tokens(self.sentences[i], i, titles), self.gazetteers, self.longest)
+        found = name_segments(split_tokens(self.sentences[i], i, titles), self.gazetteers, self.longest, shapes)
         if self.known is None:
             return [*found]
         kept = ((begin, end, [name for name in names if name in self.known]) for begin, end, names in found)
         return [(begin, end, names) for begin, end, names in kept if names]
 
 
-def name_segments(tokens: Tokens, gazetteers: Gazetteers, longest: int) -> Iterator[tuple[int, int, list[str]]]:
+def name_segments(
+    tokens: Tokens, gazetteers: Gazetteers, longest: int, shapes: Shapes
+) -> Iterator[tuple[int, int, list[str]]]:
     """All segments of up to so many tokens, with the names of their features."""
     lower = [word.lower() for word in tokens.words]
     spelled = [*map(gazetteers.spell, tokens.words)] if gazetteers.longest else []
-    columns = tokens.tags or [tuple(map(shape, tokens.words))]
+    columns = tokens.tags or [tuple(map(shapes.__getitem__, tokens.words))]
     marked = [("" if k == 0 else f"{k + 1} ", marks, (BEFORE, *marks, AFTER)) for k, marks in enumerate(columns)]
     for begin in range(len(lower)):
         for end in range(begin + 1, min(begin + longest, len(lower)) + 1):

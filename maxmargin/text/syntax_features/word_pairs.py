@@ -138,7 +138,7 @@ class _Names(dict):
 
     grows = True
 
-    def find(self, names: Sequence[str]) -> list[int]:
+    def find(self, names: Sequence[str | None]) -> list[int]:
         return [self.setdefault(name, len(self)) for name in names]
 
 

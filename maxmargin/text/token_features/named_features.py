@@ -19,14 +19,18 @@ NO_COLUMN = -1  # of names that a model does not know
 
 
 class FeatureColumns(Protocol):
-    """The columns of the names that a model knows, or comes to know."""
+    """The columns of the names that a model knows, or comes to know.
+
+    Those of many known names have a method `find_titled`, too: of a title and values, which together are names, it
+    returns the columns in an array.
+    """
 
     grows: bool
     """Whether new names get columns, as they do while a model is trained: then what is remembered of other names, or
     in another order, changes the order of columns."""
 
-    def find(self, names: Sequence[str]) -> list[int]:
-        """The column of each name, -1 for those that the model does not know."""
+    def find(self, names: Sequence[str | None]) -> list[int]:
+        """The column of each name, -1 for those that the model does not know, and for None."""
 
 
 @runtime_checkable

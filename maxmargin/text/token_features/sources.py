@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from maxmargin.text.strings import affixes_of, made_of
 from maxmargin.text.token_features.token_blocks import (
     Code,
     KeyedFeatures,
@@ -63,7 +64,7 @@ class Words(Source):
     """The word of a token, its affixes and shape, and the words beside it."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        shapes = ValuesOf(shape) if options["shapes"] else None
+        shapes = Shapes() if options["shapes"] else None
         shifts = [k for k in range(-options["window"], options["window"] + 1) if k]
         self.keyed = (
             KeyedFeatures(word_names(options, shapes), [0], code),
@@ -171,13 +172,13 @@ def word_names(options: Options, shapes: Mapping[str, str] | None) -> NamesOf:
 
     def names(words: Sequence[str], shift: int) -> Iterator[tuple[str, Values]]:
         yield "word=", words
-        yield "lower=", [*map(str.lower, words)]
+        yield "lower=", made_of(words, str.lower)
         if shapes is not None:
-            yield "shape=", [*map(shapes.__getitem__, words)]
-        spelled = [*map(spell, words)]
+            yield "shape=", made_of(words, shapes.__getitem__)
+        spelled = made_of(words, spell)
         for n in range(1, min(options["affixes"], max(map(len, spelled), default=0)) + 1):
-            yield "prefix=", [word[:n] if len(word) >= n else None for word in spelled]
-            yield "suffix=", [word[-n:] if len(word) >= n else None for word in spelled]
+            yield "prefix=", affixes_of(spelled, n)
+            yield "suffix=", affixes_of(spelled, -n)
 
     return names
 
@@ -186,9 +187,9 @@ def neighbour_names(shapes: Mapping[str, str] | None) -> NamesOf:
     """What makes the names of features of words that are somewhere beside a token."""
 
     def names(words: Sequence[str], shift: int) -> Iterator[tuple[str, Values]]:
-        yield f"lower[{shift:+}]=", [*map(str.lower, words)]
+        yield f"lower[{shift:+}]=", made_of(words, str.lower)
         if shapes is not None:
-            yield f"shape[{shift:+}]=", [*map(shapes.__getitem__, words)]
+            yield f"shape[{shift:+}]=", made_of(words, shapes.__getitem__)
 
     return names
 
@@ -242,17 +243,17 @@ def character_class(code: int) -> str:
     return "A" if character.isupper() else "a" if character.islower() else "0" if character.isdigit() else character
 
 
-CLASSES = ValuesOf(character_class)
-
-
 def collapse(text: str) -> str:
     """The text with what is repeated once."""
     return "".join(character for character, _ in groupby(text))
 
 
-COLLAPSED = ValuesOf(collapse)
+class Shapes(ValuesOf[str, str]):
+    """The shapes of words: their letters and digits as classes, repeated ones once.
 
+    What it remembers goes when it goes: a few strings that stay among many keep the memory of all from the system.
+    """
 
-def shape(word: str) -> str:
-    """The word with its letters and digits as classes, repeated ones once."""
-    return COLLAPSED[word.translate(CLASSES)]
+    def __init__(self) -> None:
+        classes, collapsed = ValuesOf(character_class), ValuesOf(collapse)
+        super().__init__(lambda word: collapsed[word.translate(classes)])

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from maxmargin.text.token_features.named_features import NO_COLUMN
+from maxmargin.text.strings import Strings
+from maxmargin.text.token_features.named_features import NO_COLUMN, FeatureColumns
 from maxmargin.text.token_features.tokens import Tokens
 
 MOST_KEPT = 100_000  # values that are remembered
 MOST_ROWS = 50_000  # keys whose features are remembered
 MANY = 1_000  # tokens, from which on what they have in common is found before names are made
+MANY_NAMES = 100  # that are worth a call for all of them
 MOST_CELLS = 1 << 24  # of a table that numbers pairs
 SAMPLE, MOST_NEW = 200, 0.9  # values, and the share of different ones above which each is looked up by itself
 
@@ -57,10 +59,11 @@ class Keys(NamedTuple):
 
 
 class TokenBlock:
-    """The tokens of some sentences, with as many columns of tags each, one after the other."""
+    """The tokens of some sentences, with as many columns of tags each, one after the other; and columns of names."""
 
-    def __init__(self, sentences: Sequence[Tokens]) -> None:
-        self.sentences = sentences
+    def __init__(self, sentences: Sequence[Tokens], columns: FeatureColumns) -> None:
+        self.sentences, self.columns = sentences, columns
+        self.find_titled: Any = getattr(columns, "find_titled", None)
         self.lengths = np.array([len(tokens.words) for tokens in sentences], np.int64)
         self.numbers = np.repeat(np.arange(len(sentences)), self.lengths)  # of sentences
         self.ends = np.cumsum(self.lengths)[self.lengths > 0].tolist()  # of those that have tokens
@@ -82,6 +85,18 @@ class TokenBlock:
             return Keys(every)
         numbers = {value: k for k, value in enumerate(dict.fromkeys(every))}
         return Keys([*numbers], np.array([*map(numbers.__getitem__, every)]))
+
+    def find(self, title: str, values: Values) -> Sequence[int] | np.ndarray:
+        """The columns of the names of values with a title, NO_COLUMN where there is none."""
+        find_titled = self.find_titled if len(values) >= MANY_NAMES else None
+        if find_titled is not None and hasattr(values, "texts"):
+            return find_titled(title, values)
+        sample = values[:SAMPLE]
+        is_diverse = len({*sample}) > MOST_NEW * len(sample)
+        distinct = values if is_diverse else [*dict.fromkeys(values)]
+        names = [None if value is None else title + value for value in distinct]
+        found = self.columns.find(names) if find_titled is None else find_titled("", Strings(names)).tolist()
+        return found if is_diverse else [*map(dict(zip(distinct, found, strict=True)).__getitem__, values)]
 
     def ngrams(self, keys: Keys, n: int) -> Keys:
         """For each token n keys from there on, joined; None where its sentence has fewer."""
@@ -180,7 +195,7 @@ class KeyedFeatures:
 
     def table(self, keys: Keys, block: TokenBlock) -> np.ndarray:
         """(N, S K) the columns of all tokens of a block, given their keys: the same, where all columns are known."""
-        numbers, table = self._look_up(keys.names)
+        numbers, table = self._look_up(keys.names, block)
         of_tokens = np.array(numbers, np.int64)[keys.numbers]
         rows = table[block.beside(of_tokens, np.array(self.shifts, np.int64)), np.arange(len(self.shifts))]
         return rows.reshape(len(block), table.shape[1] * table.shape[2])
@@ -190,7 +205,7 @@ class KeyedFeatures:
         first: Any = [NO_COLUMN if self.absent is None else self.code([self.absent(k)])[0] for k in self.shifts]
         return KeyRows({None: 0}, [np.array(first, np.int32).reshape(1, len(first), 1)])
 
-    def _look_up(self, keys: Sequence[str | None]) -> tuple[list[int], np.ndarray]:
+    def _look_up(self, keys: Sequence[str | None], block: TokenBlock) -> tuple[list[int], np.ndarray]:
         """The rows of keys, and the table that they are in."""
         known = self.known or self._nothing()
         try:
@@ -199,17 +214,15 @@ class KeyedFeatures:
             with self.lock:  # which other threads may wait for
                 if len(known.numbers) + len(keys) > MOST_ROWS:
                     known = self._nothing()
-                self._add(known, [key for key in dict.fromkeys(keys) if key not in known.numbers])
+                self._add(known, [key for key in dict.fromkeys(keys) if key not in known.numbers], block)
                 self.known = known
             numbers = [*map(known.numbers.__getitem__, keys)]
         return numbers, known.tables[-1]
 
-    def _add(self, known: KeyRows, keys: Sequence[Any]) -> None:
+    def _add(self, known: KeyRows, keys: Sequence[Any], block: TokenBlock) -> None:
         """Write rows of keys; then they are known, so that other threads find them complete."""
-        by_shift: Any = [
-            [find_values(title, values, self.code) for title, values in self.names(keys, shift)]
-            for shift in self.shifts
-        ]
+        keys = Strings(keys) if block.find_titled and len(keys) >= MANY_NAMES else keys
+        by_shift = [[block.find(*titled) for titled in self.names(keys, shift)] for shift in self.shifts]
         old, size = known.tables[-1], len(known.numbers)
         end, width = size + len(keys), max([old.shape[2], *map(len, by_shift)])
         table = old
@@ -232,16 +245,6 @@ def number(values: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
     distinct = np.flatnonzero(table)
     table[distinct] = np.arange(len(distinct), dtype=np.int32)
     return distinct, table[values]
-
-
-def find_values(title: str, values: Values, code: Code) -> Sequence[Feature]:
-    """The columns of the names of values with a title."""
-    sample = values[:SAMPLE]
-    if len({*sample}) > MOST_NEW * len(sample):
-        return code([None if value is None else title + value for value in values])
-    distinct = [*dict.fromkeys(values)]
-    columns = code([None if value is None else title + value for value in distinct])
-    return [*map(dict(zip(distinct, columns, strict=True)).__getitem__, values)]
 
 
 def names_of_key(names: NamesOf, shift: int, code: Code) -> Callable[[str], Sequence[Feature]]:

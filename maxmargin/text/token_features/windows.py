@@ -240,7 +240,7 @@ class Windows(Sliced[Rows]):
         tokens = map(split_tokens, self.sentences, count(), *self._beside())
         for _, alike in groupby(tokens, lambda sentence: len(sentence.tags)):
             while block := [*islice(alike, BLOCK)]:
-                yield maker.table(TokenBlock(block))
+                yield maker.table(TokenBlock(block, columns))
 
     def dense_columns(self) -> DenseColumns | None:
         """The vectors of words, if there are any: those of the same word share a row."""
