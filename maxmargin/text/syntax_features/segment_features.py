@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 from maxmargin.checks import check_count
@@ -11,12 +12,14 @@ from maxmargin.parameters import has_parameters, parameter
 from maxmargin.persist.registry import register
 from maxmargin.text.schemes import find_entities
 from maxmargin.text.token_features.gazetteers import Gazetteers
-from maxmargin.text.token_features.sources import shape
+from maxmargin.text.token_features.sources import collapse, shape
+from maxmargin.text.token_features.token_blocks import ValuesOf
 from maxmargin.text.token_features.tokens import Titles, Tokens, as_sentences, split_tokens
 from maxmargin.text.token_features.windows import Sentences, WindowFeatures, Windows
 
 MOST_WORDS = 3  # of a segment whose words are a feature, one after the other
 BEFORE, AFTER = "BOS", "EOS"  # where there is no token
+COLLAPSED = ValuesOf(collapse)
 
 Span = tuple[int, int]
 Listed = list[tuple[int, int, list[str]]]  # segments of a sentence, and their features
@@ -156,7 +159,7 @@ def name_segments(tokens: Tokens, gazetteers: Gazetteers, longest: int) -> Itera
     """All segments of up to so many tokens, with the names of their features."""
     lower = [word.lower() for word in tokens.words]
     spelled = [*map(gazetteers.spell, tokens.words)] if gazetteers.longest else []
-    columns = tokens.tags or [tuple(map(shape, tokens.words))]
+    columns = tokens.tags or [tuple(map(partial(shape, COLLAPSED), tokens.words))]
     marked = [("" if k == 0 else f"{k + 1} ", marks, (BEFORE, *marks, AFTER)) for k, marks in enumerate(columns)]
     for begin in range(len(lower)):
         for end in range(begin + 1, min(begin + longest, len(lower)) + 1):

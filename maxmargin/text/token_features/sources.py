@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, islice
 from typing import Any
 
@@ -63,7 +64,8 @@ class Words(Source):
     """The word of a token, its affixes and shape, and the words beside it."""
 
     def __init__(self, options: Options, code: Code) -> None:
-        shapes = ValuesOf(shape) if options["shapes"] else None
+        # What is known of shapes goes away with the columns of a training: strings that stay keep memory around them.
+        shapes = ValuesOf(partial(shape, ValuesOf(collapse))) if options["shapes"] else None
         shifts = [k for k in range(-options["window"], options["window"] + 1) if k]
         self.keyed = (
             KeyedFeatures(word_names(options, shapes), [0], code),
@@ -250,9 +252,6 @@ def collapse(text: str) -> str:
     return "".join(character for character, _ in groupby(text))
 
 
-COLLAPSED = ValuesOf(collapse)
-
-
-def shape(word: str) -> str:
-    """The word with its letters and digits as classes, repeated ones once."""
-    return COLLAPSED[word.translate(CLASSES)]
+def shape(collapsed: Mapping[str, str], word: str) -> str:
+    """The word with its letters and digits as classes, repeated ones once, as they are known."""
+    return collapsed[word.translate(CLASSES)]
