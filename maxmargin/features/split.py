@@ -30,6 +30,7 @@ MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix
 ENOUGH_VISITS = 1_000_000  # of weights in a pass: with fewer there is little to gain
 MOST = 2**16  # features with a row of weights, and labels
+MOST_MET = 2 / 3  # of the weights of rare features, where the others are left out: to tell them apart takes time, too
 ENTRIES = 500_000  # looked at at once: less memory than all of them
 
 
@@ -117,9 +118,11 @@ def lay_out_pairs(features, n_features, n_labels):
 
 @implements(drop_unmet, SplitFeatures)
 def drop_unmet_pairs(features):
-    """Rare features that do not occur come last."""
+    """Rare features that do not occur come last; a few of them stay."""
     rare, first = features.rare, features.is_observed.size
     n_met = int((rare.indices + features.n_met).max(initial=0))
+    if n_met > MOST_MET * features.labels.size:
+        return features
     return features._replace(
         labels=features.labels[:n_met].copy(), place=np.minimum(features.place, np.uint32(first + n_met))
     )

@@ -128,6 +128,7 @@ def test_portions_have_the_weights_that_they_meet(model, monkeypatch):
     X = [sp.hstack(both, format="csr") for both in zip(X, own, strict=True)]  # a feature of each sequence alone
     model.set_params(only_observed=True, max_passes=4)
     monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+    monkeypatch.setattr(split, "MOST_MET", 1)
     shards = Shards.cut(X, y, n_shards=3)
     layouts = [layout_of(portion.problem) for portion in open_portions(model, shards)]
     assert all(isinstance(layout, PartialLayout) and layout.n_solved < layout.n_weights for layout in layouts)
