@@ -71,7 +71,11 @@ class Runner:
         weights = new_weights(problem)
         self.n_weights, self.dtype = weights.size, weights.dtype
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
-        self.scratches = [self._scratch() for _ in range(len(self.ranges))]
+
+    @cached_property
+    def scratches(self) -> list[Scratch]:
+        """Those of the threads; problems of which none asks for a pass, as of portions elsewhere, have none."""
+        return [self._scratch() for _ in range(len(self.ranges))]
 
     def _scratch(self) -> Scratch:
         n_parts, output_size = (int(self.part_sizes.max(initial=0)),), int(self.output_sizes.max(initial=0))

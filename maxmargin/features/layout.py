@@ -8,6 +8,7 @@ what features they are of: a problem joins those of its features, each of which 
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import Any, overload
 
 import numpy as np
@@ -64,6 +65,10 @@ class WeightLayout:
         """The weights of a model, of those of a solver."""
         return w if self.place is None else w[self.place]
 
+    def put(self, w: NDArray, weights: NDArray) -> None:
+        """Put a solver's weights in the place of those of a model."""
+        weights[:] = self.to_model(w)
+
     def complete(self, w: NDArray) -> None:
         """Fill in, in place, what sums over examples leave out of a solver's weights."""
 
@@ -74,6 +79,36 @@ class WeightLayout:
     def squared_length(self, w: NDArray) -> float:
         """||w||^2 of a solver's weights, in float64; not below it, where more than this sum is rounded."""
         return float(inner(w, w))
+
+
+class PartialLayout(WeightLayout):
+    """Weights of a model of which a solver has some: those that a portion of the examples meets.
+
+    Parameters
+    ----------
+    n_solved, place
+        As of `WeightLayout`, of these.
+    which
+        Which of the model's weights they are.
+    n_weights
+        The number of the model's weights.
+    """
+
+    def __init__(self, n_solved: int, place: NDArray[np.integer], which: NDArray[np.integer], n_weights: int) -> None:
+        super().__init__(n_solved, place)
+        self.which, self.n_weights = which, n_weights
+
+    def to_solver(self, values: Any, other: float = 0.0) -> Any:
+        return None if values is None else super().to_solver(values[self.which], other)
+
+    def to_model(self, w: NDArray) -> NDArray:
+        """The weights of a model, zero where a solver does not have them."""
+        moved = np.zeros(self.n_weights, w.dtype)
+        self.put(w, moved)
+        return moved
+
+    def put(self, w: NDArray, weights: NDArray) -> None:
+        weights[self.which] = w[self.place]
 
 
 class ScaledLayout(WeightLayout):
@@ -125,7 +160,14 @@ class JoinedLayout(WeightLayout):
 def join_layouts(*parts: WeightLayout) -> WeightLayout:
     """The layout of weights that stand one after the other."""
     joined = JoinedLayout(parts)
-    return WeightLayout(joined.n_solved, joined.place) if joined.is_explicit else joined
+    if joined.place is None or not any(isinstance(part, PartialLayout) for part in parts):
+        return WeightLayout(joined.n_solved, joined.place) if joined.is_explicit else joined
+    *firsts, n_weights = accumulate((part.n_weights for part in parts), initial=0)
+    which = [
+        first + (part.which if isinstance(part, PartialLayout) else np.arange(part.n_weights, dtype=np.uint32))
+        for first, part in zip(firsts, parts, strict=True)
+    ]
+    return PartialLayout(joined.n_solved, joined.place, np.concatenate(which), n_weights)
 
 
 @generic
@@ -138,6 +180,14 @@ def keep_complete(field):
     """Features, or what holds some, with which steps on single examples leave weights complete.
 
     Fields of problems implement it where that is not always so.
+    """
+
+
+@generic
+def drop_unmet(features):
+    """Features of a portion of the examples, without the weights that these do not meet.
+
+    Fields of problems implement it where they can tell.
     """
 
 
@@ -157,3 +207,10 @@ def with_complete_steps(problem: Any) -> Any:
     """The problem whose steps on single examples leave weights complete."""
     found = {name: keep_complete(part) for name, part in problem._asdict().items() if supports(keep_complete, part)}
     return problem._replace(**found)
+
+
+def without_unmet(problem: Any) -> Any:
+    """The problem of a portion of the examples, without weights that these do not meet."""
+    fields = {name: getattr(problem, name) for name in getattr(problem, "_fields", ())}  # none of those in Python
+    found = {name: drop_unmet(part) for name, part in fields.items() if supports(drop_unmet, part)}
+    return problem._replace(**found) if found else problem

@@ -18,7 +18,7 @@ from maxmargin.arrays.blocks import places_in, starts_of
 from maxmargin.arrays.lanes import BLOCK, LANES, as_precise, fetch, times
 from maxmargin.arrays.views import matrix
 from maxmargin.features import linear_map
-from maxmargin.features.layout import WeightLayout, lay_out
+from maxmargin.features.layout import PartialLayout, WeightLayout, drop_unmet, lay_out
 from maxmargin.features.linear_map import Gram
 from maxmargin.features.observed import select_entries
 from maxmargin.features.pairs import Pairs
@@ -30,6 +30,7 @@ MANY = 1 / 4  # of all labels: features that meet more have a row of weights
 LONG = 100  # rows of an example: those with more have no Gram matrix
 ENOUGH_VISITS = 1_000_000  # of weights in a pass: with fewer there is little to gain
 MOST = 2**16  # features with a row of weights, and labels
+MOST_MET = 2 / 3  # of the weights of rare features, where the others are left out: to tell them apart takes time, too
 ENTRIES = 500_000  # looked at at once: less memory than all of them
 
 
@@ -44,7 +45,7 @@ class SplitFeatures(NamedTuple):
     rare: SparseRows
     n_met: np.ndarray  # uint16
     labels: np.ndarray  # uint16, of the weights of rare features, which come after those of the frequent ones
-    place: np.ndarray  # (P,) where the weight of each pair is
+    place: np.ndarray  # (P,) where the weight of each pair is; after the last one, if it is not there
     gram: Gram  # of all features, whatever pairs they have
 
 
@@ -106,7 +107,25 @@ def table_and_column(features, n_features, n_labels):
 
 @implements(lay_out, SplitFeatures)
 def lay_out_pairs(features, n_features, n_labels):
-    return WeightLayout(features.is_observed.size + features.labels.size, features.place)
+    n_solved, place = features.is_observed.size + features.labels.size, features.place
+    which = np.flatnonzero(place < n_solved).astype(np.uint32)
+    return (
+        WeightLayout(n_solved, place)
+        if len(which) == len(place)
+        else PartialLayout(n_solved, place[which], which, len(place))
+    )
+
+
+@implements(drop_unmet, SplitFeatures)
+def drop_unmet_pairs(features):
+    """Rare features that do not occur come last; a few of them stay."""
+    rare, first = features.rare, features.is_observed.size
+    n_met = int((rare.indices + features.n_met).max(initial=0))
+    if n_met > MOST_MET * features.labels.size:
+        return features
+    return features._replace(
+        labels=features.labels[:n_met].copy(), place=np.minimum(features.place, np.uint32(first + n_met))
+    )
 
 
 @implements(linear_map.as_matrix, SplitFeatures)

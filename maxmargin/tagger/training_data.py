@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate, chain
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import accumulate, chain, count
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from maxmargin.data.sharding import Shard, Shards
 from maxmargin.tagger.entity_scores import has_segments
@@ -33,6 +35,7 @@ T = TypeVar("T")
 def fit_shards(tagger: Fitted, shards: Shards, X_dev: Any, y_dev: Any, **options: Any) -> Fitted:
     """Train a tagger on shards, as its `fit`."""
     chosen, tags, titles = prepare_portions(tagger, tags_in_shards(shards), sentences_of(shards), "shards")
+    tags = pack_tags(tags)
     held_out = read_held_out(chosen, chosen.features, X_dev, y_dev)
     warn_of_lists(chosen.features, sentences_of(shards), tags, sentences_of(X_dev), tags_of(held_out))
     chosen.model.fit(describe_shards(chosen.features, shards, tags, titles), **held_out, **options)
@@ -52,7 +55,7 @@ def stage_sentences(tagger: Tagger, X: Sentences, y: LabelSequences) -> tuple[Ta
 
 def prepare_portions(
     tagger: Fitted, y: list[Any], sentences: Sentences, where: str
-) -> tuple[Fitted, list[Any], Sequence[Titles] | None]:
+) -> tuple[Fitted, Sequence[Any], Sequence[Titles] | None]:
     """An unfitted tagger with everything chosen, the tags to learn, and titles of names in sentences, if any change.
 
     The sentences, of which not all need be in memory, are only read where there are lists of names.
@@ -99,6 +102,47 @@ def tags_in_shards(shards: Shards, name: str = "Shard") -> list[list[Any]]:
     return y
 
 
+class PackedTags(Sequence[list[str]]):
+    """The tags of sentences as numbers, which are lists again where one is asked for.
+
+    Lists that stay, made while shards are read, would keep Python from giving back the memory around them.
+
+    Parameters
+    ----------
+    names
+        The tags that occur.
+    numbers
+        Of the tags of all sentences.
+    starts
+        Where each sentence starts, and where the last one ends.
+    """
+
+    def __init__(self, names: list[str], numbers: array[int], starts: Sequence[int]) -> None:
+        self.names, self.numbers, self.starts = names, numbers, starts
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, i: int) -> list[str]: ...
+    @overload
+    def __getitem__(self, i: slice) -> PackedTags: ...
+    def __getitem__(self, i: int | slice) -> list[str] | PackedTags:
+        at = range(len(self))[i]
+        if isinstance(at, range):
+            return PackedTags(self.names, self.numbers, self.starts[at.start : at.stop + 1])
+        return [self.names[k] for k in self.numbers[self.starts[at] : self.starts[at + 1]]]
+
+
+def pack_tags(y: Sequence[list[Any]]) -> Sequence[list[Any]]:
+    """Tags in little memory, if all are known."""
+    if {*map(type, chain.from_iterable(y))} != {str}:
+        return y
+    places = defaultdict[str, int](count().__next__)
+    numbers = array("i", map(places.__getitem__, chain.from_iterable(y)))
+    return PackedTags([*places], numbers, array("q", accumulate(map(len, y), initial=0)))
+
+
 def share_strings(tags: Iterable[object]) -> list[Any]:
     """Tags, of which those that are alike are one string in memory."""
     return [sys.intern(tag) if type(tag) is str else tag for tag in tags]
@@ -120,7 +164,7 @@ def describe_shards(
 def describe(features: Any, examples: tuple[Any, Any], tags: Sequence[Any], titles: Sequence[Titles] | None) -> Shard:
     """The features of some of the sentences, with titles of names, if there are any, and their tags to learn."""
     rows = features.transform(examples[0])
-    return Shard(rows if titles is None else rows.with_titles(titles), tags)
+    return Shard(rows if titles is None else rows.with_titles(titles), [*tags])
 
 
 def cut(values: Sequence[T], sizes: Sequence[int]) -> list[Sequence[T]]:

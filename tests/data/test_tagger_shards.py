@@ -9,6 +9,7 @@ import pytest
 from sklearn.preprocessing import FunctionTransformer
 
 from maxmargin import ChainCRF, Shards, Tagger, load
+from maxmargin.tagger.training_data import pack_tags
 from maxmargin.text import TemplateFeatures
 from tests.cli.conftest import input_error, run, usage_error
 from tests.sentences import column_text, tagged_sentences
@@ -31,6 +32,16 @@ def test_a_tagger_of_shards_is_that_of_all_sentences(tmp_path):
         assert whole.certificate_.dual <= tagger.certificate_.primal
         if size == 18:
             np.testing.assert_array_equal(tagger.model_._w, whole.model_._w)
+
+
+def test_tags_are_packed():
+    tags = pack_tags(Y)
+    assert len(tags) == len(Y)
+    assert [*tags] == Y
+    assert [*tags[3:7][1:]] == Y[4:7]
+    assert tags[-1] == Y[-1]
+    known = [[None, "O"], [{"O", "B-PER"}]]
+    assert pack_tags(known) is known
 
 
 def test_predictions_of_shards_are_those_of_all_sentences():

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from maxmargin import ChainCRF, ChainSVM, SegmentCRF, regularization_path
+from maxmargin import ChainCRF, ChainSVM, SegmentCRF, Shards, regularization_path
 from maxmargin import problem as generics
-from maxmargin.features import layout_of, observed, split, with_gram
+from maxmargin.estimators.foundation import portioned
+from maxmargin.features import WeightLayout, join_layouts, layout_of, observed, split, with_gram
+from maxmargin.features.layout import PartialLayout
 from maxmargin.features.split import SplitFeatures
 from maxmargin.problem import scores
 from maxmargin.testing import Caller
@@ -117,3 +119,35 @@ def test_bounds_of_split_features(monkeypatch, interpreted_loops):
     assert emissions.max() == 0.5
     assert model.certificate_.dual <= primal
     assert model.certificate_.primal == pytest.approx(primal, rel=2 * model.tol)
+
+
+@pytest.mark.parametrize("model", [ChainCRF(C=2.0), ChainSVM(C=0.1, random_state=0)], ids=["CRF", "SVM"])
+def test_portions_have_the_weights_that_they_meet(model, monkeypatch):
+    X, y = make_data(9, binary=True)
+    own = [sp.csr_array(np.tile(row, (x.shape[0], 1))) for x, row in zip(X, np.eye(len(X)), strict=True)]
+    X = [sp.hstack(both, format="csr") for both in zip(X, own, strict=True)]  # a feature of each sequence alone
+    model.set_params(only_observed=True, max_passes=4)
+    monkeypatch.setattr(split, "ENOUGH_VISITS", 0)
+    monkeypatch.setattr(split, "MOST_MET", 1)
+    shards = Shards.cut(X, y, n_shards=3)
+    layouts = [layout_of(portion.problem) for portion in open_portions(model, shards)]
+    assert all(isinstance(layout, PartialLayout) and layout.n_solved < layout.n_weights for layout in layouts)
+    few = model.fit(shards)._w
+    monkeypatch.setattr(portioned, "without_unmet", lambda problem: problem)
+    assert not any(isinstance(layout_of(portion.problem), PartialLayout) for portion in open_portions(model, shards))
+    assert np.array_equal(few, model.fit(shards)._w)
+
+
+def open_portions(model, shards):
+    portions = portioned.prepare_shards(model, shards, None, None, None, {}).problem
+    return [portions.open(k) for k in range(len(shards))]
+
+
+def test_partial_layouts():
+    layout = join_layouts(PartialLayout(3, np.array([2, 0]), np.array([1, 4]), 6), WeightLayout(2))
+    w = np.arange(8.0)
+    assert (layout.n_solved, layout.n_weights) == (5, 8)
+    assert layout.to_solver(w, -1.0).tolist() == [4, -1, 1, 6, 7]
+    assert layout.to_model(layout.to_solver(w)).tolist() == [0, 1, 0, 0, 4, 0, 6, 7]
+    layout.put(-layout.to_solver(w), w)
+    assert w.tolist() == [0, -1, 2, 3, -4, 5, -6, -7]

@@ -23,7 +23,7 @@ from maxmargin.data.sharding import Shards, check_portion
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.estimators.foundation.fitting import Task, as_list
 from maxmargin.estimators.foundation.portioned import check_portionable, count_portion, needs_tally, prepare_portion
-from maxmargin.features.layout import WeightLayout, layout_of
+from maxmargin.features.layout import WeightLayout, layout_of, without_unmet
 from maxmargin.problem import part_sizes
 from maxmargin.solvers.parted.portions import Portion, T, in_tuples, own
 from maxmargin.supervision.tallies import Tally
@@ -236,7 +236,7 @@ def make_portion(
     task = prepare_portion(model, source, k, sample_weight, union, tally=tally)
     if task.weak is not None:
         raise ValueError(f"Portion {k} of the data has outputs that are known in part, which need all in one place.")
-    return Portion(task.problem, task.sample_weight), task.encoder
+    return Portion(without_unmet(task.problem), task.sample_weight), task.encoder
 
 
 def add_up(a: Tally, b: Tally) -> Tally:

@@ -13,7 +13,7 @@ from maxmargin.data.sharding import Shards, check_portion
 from maxmargin.encode.inputs.base_encoder import Encoder
 from maxmargin.encode.names.kept_rows import KeptRows, keeping_rows
 from maxmargin.estimators.foundation.fitting import Task, prepare
-from maxmargin.features.layout import WeightLayout, layout_of
+from maxmargin.features.layout import WeightLayout, layout_of, without_unmet
 from maxmargin.garbage import give_back
 from maxmargin.persist.spilled import SpillFile
 from maxmargin.problem import AnyProblem, part_sizes
@@ -67,8 +67,8 @@ def prepare_shards(
         if task.encoder != union or len(part_sizes(task.problem)) != sizes[k]:
             raise ValueError(f"Shard {k} has changed since it was read first, or differs in kind from shard 0.")
         if tally.has_weak:
-            consistent.append(home.put((consistent_of(task, k), task.sample_weight)))
-        kept.append(home.put((task.problem, task.sample_weight)))
+            consistent.append(home.put((without_unmet(consistent_of(task, k)), task.sample_weight)))
+        kept.append(home.put((without_unmet(task.problem), task.sample_weight)))
         del task, shard
     assert union is not None
     del file, rows

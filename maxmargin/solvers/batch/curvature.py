@@ -43,7 +43,7 @@ class Curvature:
         self.diagonal[:] = 1
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Take note of a step, unless rounding has eaten its curvature."""
+        """Take note of a step, unless rounding has eaten its curvature; the change is not kept as it was."""
         product = float(np.dot(step, change))
         if product > 1e-12 * float(np.dot(step, step)) ** 0.5 * float(np.dot(change, change)) ** 0.5:
             self.newest = (self.newest + 1) % len(self.products)
@@ -60,7 +60,7 @@ class Curvature:
         self.diagonal *= float(np.dot(change, pull)) / product
         np.multiply(self.diagonal, step, out=pull)
         along = float(np.dot(step, pull))
-        updated = np.square(change)
+        updated = np.square(change, out=change)
         updated /= product
         updated += self.diagonal
         np.square(pull, out=pull)

@@ -77,18 +77,20 @@ class LBFGS(Solver):
     def iterate(self, run: Run) -> Iterator[Certificate]:
         state = run.take_up(lambda: self._begin(run))
         while True:
-            if state.point is None:
-                state.point = _Point(run, run.start_weights())
-            else:
-                moved = self._move(run, state.point, state.curvature)
-                if moved is None:
-                    if not run.must_stop:
-                        run.verdict = Status.STALLED
-                    return
-                state.point = moved
+            last = state.point
+            moved = first_point(run) if last is None else self._move(run, last, state.curvature)
+            if moved is None:
+                if not run.must_stop:
+                    run.verdict = Status.STALLED
+                return
             if not run.objective.is_convex:
                 state.bound = new_bound(run.objective)
-            yield state.point.certificate(run, state.bound)
+            certificate = moved.certificate(run, state.bound)
+            if last is not None:
+                self._learn(run, last, moved, state.curvature)
+            state.point, run.w = moved, certificate.w
+            del last, moved  # as large as the weights, several times
+            yield certificate
 
     def _begin(self, run: Run) -> State:
         if run.objective.l1 and run.objective.bounds.which.size:
@@ -97,7 +99,7 @@ class LBFGS(Solver):
         return State(bound=bound, curvature=Curvature(self._memory(run.objective), run.w.size), point=None)
 
     def _move(self, run: Run, point: _Point, curvature: Curvature) -> _Point | None:
-        """The next point, of which the curvature takes note; None if none is low enough."""
+        """The next point; None if none is low enough."""
         l1, bounds = run.objective.l1, run.objective.bounds
         downhill = -point.steepest(l1)
         held = find_held(point.w, downhill, bounds)
@@ -110,12 +112,15 @@ class LBFGS(Solver):
         if moved is None and curvature.size:  # of no use here: begin again, from the steepest descent
             curvature.forget()
             moved = self._search(run, point, downhill, downhill.copy(), curvature)
-        del downhill, direction  # as large as the weights
-        if moved is not None:
-            step, change = moved.w - point.w, moved.gradient - point.gradient
-            change[bounds.which[step[bounds.which] == 0]] = 0  # what holds among the weights that move
-            curvature.add(step, change)
         return moved
+
+    @staticmethod
+    def _learn(run: Run, point: _Point, moved: _Point, curvature: Curvature) -> None:
+        """Let the curvature take note of a step from a point that is left, whose gradient makes room for the change."""
+        bounds, step = run.objective.bounds, moved.w - point.w
+        change = np.subtract(moved.gradient, point.gradient, out=point.gradient)
+        change[bounds.which[step[bounds.which] == 0]] = 0  # what holds among the weights that move
+        curvature.add(step, change)
 
     def _memory(self, objective: Objective) -> int:
         most = MOST_WITH_L1 if objective.l1 else 100
@@ -134,10 +139,11 @@ class LBFGS(Solver):
             w = point.w + length * direction
             if orthant is not None:
                 w[w * orthant <= 0] = 0
-            moved = _Point(run, project(w, bounds) if bounds.which.size else w)
-            promised = float(np.dot(downhill, moved.w - point.w))
+            w = as_returned(run, project(w, bounds) if bounds.which.size else w)
+            promised = float(np.dot(downhill, w - point.w))
             if promised <= 0:
                 return None
+            moved = _Point(run, w)
             if not moved.value > point.value - DECREASE * promised:  # NaN ends the search, too
                 return moved
             # the lowest point of the parabola through both values, with the slope at the first
@@ -151,13 +157,17 @@ def find_held(w: np.ndarray, downhill: np.ndarray, bounds: Bounds) -> np.ndarray
     return bounds.which[((here <= bounds.lower) & (slope < 0)) | ((here >= bounds.upper) & (slope > 0))]
 
 
+def as_returned(run: Run, w: np.ndarray) -> np.ndarray:
+    """Weights as the run returns them, in float64."""
+    return w.astype(run.w.dtype).astype(w.dtype) if run.objective.runner.dtype != run.w.dtype else w
+
+
 @register_state
 class _Point:
     """Weights with the value of P, the gradient of F, and what a certificate needs."""
 
     def __init__(self, run: Run, w: np.ndarray) -> None:
-        objective = run.objective
-        self.w = w.astype(run.w.dtype).astype(w.dtype) if objective.runner.dtype != run.w.dtype else w  # as returned
+        objective, self.w = run.objective, w
         self.evaluation: Evaluation = run.evaluate(self.w)
         run.n_steps += objective.n
         self.value = self.evaluation.value
@@ -174,3 +184,8 @@ class _Point:
         if not l1:
             return self.gradient
         return np.where(self.w != 0, self.gradient + l1 * np.sign(self.w), shrink(self.gradient, l1))
+
+
+def first_point(run: Run) -> _Point:
+    """That of the weights to start from."""
+    return _Point(run, as_returned(run, run.start_weights()))

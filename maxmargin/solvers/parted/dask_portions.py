@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,18 @@ from maxmargin.execution.dask_tasks import TaskClock, Tasks, hold
 from maxmargin.losses import BaseLoss
 from maxmargin.problem import AnyProblem
 from maxmargin.solvers.objective.evaluation import Objective
-from maxmargin.solvers.parted.portions import Kept, LocalPortions, Portion, Portions, T, Terms, hand_out, in_tuples, own
+from maxmargin.solvers.parted.portions import (
+    Kept,
+    LocalPortions,
+    Portion,
+    Portions,
+    T,
+    Terms,
+    Thin,
+    hand_out,
+    in_tuples,
+    own,
+)
 
 CHANGES = 50  # of what is kept, until it is sent here
 TRIALS = 2  # of a pass and of a round trip: code may be compiled in the first one
@@ -126,15 +137,6 @@ class Slot(Kept):
         super().__init__([number])
 
 
-@dataclass(frozen=True)
-class Thin:
-    """A vector by its coordinates that are not zero."""
-
-    size: int
-    places: np.ndarray
-    values: np.ndarray
-
-
 def call(portion: Portion, shared: tuple[object, ...], filled: list[int] | None, *kept: object) -> object:
     """On a worker: call a function of the objective of a portion, with copies of what is kept, which it may change."""
     function, terms, args = in_tuples(own, shared)
@@ -184,6 +186,9 @@ def identity_of(portion: Portion) -> str:
 
 def thin_out(value: object) -> object:
     """A long vector by its coordinates, if these are few."""
+    if isinstance(value, Thin):
+        few = value.places.size < SPARSE * value.size
+        return replace(value, places=value.places.astype(np.int32)) if few else fill_in(value)
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.size > LARGE and value.dtype == np.float64:
         places = np.flatnonzero(value)
         if places.size < SPARSE * value.size:

@@ -9,12 +9,12 @@ from typing import Any, TypeVar, Unpack
 
 import numpy as np
 
-from maxmargin.features.layout import WeightLayout
+from maxmargin.features.layout import PartialLayout, WeightLayout
 from maxmargin.solvers.objective.active_sets import DualPoint
 from maxmargin.solvers.objective.evaluation import Objective
 from maxmargin.solvers.objective.loss_pass import LossSums
 from maxmargin.solvers.objective.objective_options import ObjectiveOptions, PassOptions
-from maxmargin.solvers.parted.portions import Kept, Portions, T, Terms
+from maxmargin.solvers.parted.portions import Kept, Portions, T, Terms, Thin
 
 Average = TypeVar("Average", float, np.ndarray)
 
@@ -69,11 +69,15 @@ class PartedObjective(Objective):
         """The average over all examples, of those of portions."""
         total: Any = None
         for share, value in zip(self.portions.sizes / self.n, values, strict=True):
-            value *= share  # in place, where it is as long as the weights
-            if total is None:
-                total = value
+            if isinstance(value, Thin):
+                total = np.zeros(value.size) if total is None else total
+                total[value.places] += share * value.values
             else:
-                total += value
+                value *= share  # in place, where it is as long as the weights
+                if total is None:
+                    total = value
+                else:
+                    total += value
         return total
 
     def sum_losses(self, w: np.ndarray, **asked: Unpack[PassOptions]) -> LossSums:
@@ -137,8 +141,17 @@ def sum_losses_of(objective: Objective, w: np.ndarray, names: tuple[str, ...], a
     """What a portion tells, with gradients in the order of the model, and its gaps in one sum."""
     layout = objective.layout
     sums = objective.sum_losses(layout.to_solver(w), **dict(zip(names, asked, strict=True)))
-    gradient = layout.to_model(sums.gradient) if sums.gradient.size else sums.gradient
-    return sums._replace(gradient=gradient, gaps=np.array([sums.gaps.sum()]))
+    return sums._replace(
+        gradient=in_model(layout, sums.gradient) if sums.gradient.size else sums.gradient,
+        gaps=np.array([sums.gaps.sum()]),
+    )
+
+
+def in_model(layout: WeightLayout, w: np.ndarray) -> Any:
+    """The weights of a model, of those of a solver: only the coordinates that this has."""
+    if isinstance(layout, PartialLayout):
+        return Thin(layout.n_weights, layout.which, w[layout.place])
+    return layout.to_model(w)
 
 
 def weights_of(objective: Objective, point: Any) -> tuple[np.ndarray, float]:

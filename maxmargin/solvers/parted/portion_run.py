@@ -51,7 +51,9 @@ class PortionRun(Run):
 
     def hand_over(self) -> None:
         """Give the whole the weights, and what was counted."""
-        self.whole.place(self.objective.layout.to_model(free_weights(self)))
+        v = free_weights(self.whole)
+        self.objective.layout.put(free_weights(self), v)
+        self.whole.place(v)
         self.whole.n_steps += self.n_steps
         self.whole.count(self.oracle_calls, self.cache_hits, self.cache_misses, self.wrong_outputs)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -188,6 +189,15 @@ class LocalPortions(Portions):
 
     def identity(self) -> object:
         return [(portion.problem, portion.sample_weight) for portion in map(self.open, range(len(self.sizes)))]
+
+
+@dataclass(frozen=True)
+class Thin:
+    """A vector by some of its coordinates; the others are zero."""
+
+    size: int
+    places: np.ndarray
+    values: np.ndarray
 
 
 def own_of(k: int, kept: Kept) -> Any:
