@@ -59,11 +59,12 @@ def time_loops(n_rounds: int) -> list[dict[str, Any]]:
     from maxmargin.arrays.lanes import padded
     from maxmargin.runtime.dispatch import loop
     from maxmargin.structures.chains import chain_dp, chain_sums
+    from maxmargin.structures.chains.pruned_steps import new_pruning
 
     @loop
-    def find_paths(nodes, pairs, forward, arrivals, table, y, n):
+    def find_paths(nodes, pairs, forward, arrivals, table, pruning, y, n):
         for _ in range(n):
-            chain_dp.viterbi(nodes, pairs, forward, arrivals, table)
+            chain_dp.viterbi(nodes, pairs, forward, arrivals, table, pruning)
             chain_dp.backtrack(nodes, pairs, forward, arrivals, y)
 
     @loop
@@ -79,9 +80,10 @@ def time_loops(n_rounds: int) -> list[dict[str, Any]]:
             nodes, pairs = (rng.normal(size=(rows, n_labels)).astype(dtype) for rows in (length, n_labels))
             tables = chain_sums.new_tables(length, n_labels, dtype)
             padded_pairs, y = np.zeros((n_labels, padded(n_labels)), dtype), np.zeros(length, np.int32)
+            pruning = new_pruning(n_labels, dtype)
             cells = (length - 1) * n_labels**2
             n = 1 + CELLS // cells
-            path = nodes, pairs, tables.forward, tables.backward, padded_pairs, y, n
+            path = nodes, pairs, tables.forward, tables.backward, padded_pairs, pruning, y, n
             sums = nodes, pairs, np.zeros_like(nodes), np.zeros_like(pairs), tables, n
             figures.append(
                 {

@@ -1,4 +1,7 @@
-"""What a list of names is worth that is made of the entities to train on: left out, as it is, and cross-fit."""
+"""What a list of names is worth that is made of the entities to train on: left out, as it is, and cross-fit.
+
+Fits end at the optimum: on WNUT-17, the pass at which held-out data would stop them changes F1 by more than lists do.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from typing import Any
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
 
 FILES = {
-    "wnut": ("wnut17/wnut17train.conll", "wnut17/emerging.dev.conll", "wnut17/emerging.test.annotated"),
-    "dutch": ("conll2002_dutch/train.txt", "conll2002_dutch/dev.txt", "conll2002_dutch/test.txt"),
+    "wnut": ("wnut17/wnut17train.conll", "wnut17/emerging.test.annotated"),
+    "dutch": ("conll2002_dutch/train.txt", "conll2002_dutch/test.txt"),
 }
 WAYS = ("without", "as it is", "cross-fit")
 
@@ -20,7 +23,7 @@ def measure(dataset: str, kind: str) -> dict[str, float]:
     from maxmargin.metrics import entity_f1
     from maxmargin.text import WindowFeatures, find_entities, read_columns
 
-    (X, y), (X_dev, y_dev), (X_test, y_test) = (read_columns(find_file(name, None)) for name in FILES[dataset])
+    (X, y), (X_test, y_test) = (read_columns(find_file(name, None)) for name in FILES[dataset])
     lists: dict[str, list[str]] = {}
     for words, entities in zip(X, find_entities(y), strict=True):
         for start, end, title in entities:
@@ -29,8 +32,8 @@ def measure(dataset: str, kind: str) -> dict[str, float]:
     for way in WAYS:
         features = WindowFeatures(gazetteers=None if way == "without" else lists)
         rows: Any = features.fit_transform(X, y) if way == "cross-fit" else features.transform(X)
-        model = getattr(maxmargin, kind)(only_observed=True, constraints="bio", scoring="entity_f1", random_state=0)
-        model.fit(rows, y, X_dev=features.transform(X_dev), y_dev=y_dev)
+        model = getattr(maxmargin, kind)(only_observed=True, constraints="bio", random_state=0)
+        model.fit(rows, y)
         found[way] = entity_f1(y_test, model.predict(features.transform(X_test)))
     return found
 

@@ -64,7 +64,7 @@ def time_cuts(kind: str, smoothness: float, side: int, repeats: int) -> dict[str
     nothing = np.zeros(n)
     one = {"n_features_in": 1, "n_edge_features_in": 1}
     encoder = GraphCutEncoder(dtype=np.dtype("float64"), stores_sparse=False, classes=np.arange(2), **one)
-    problem = encoder.problem([(potentials[:, np.newaxis], edges, weights)])._replace(cost=nothing)
+    problem = encoder.problem([(potentials[:, np.newaxis], edges, weights)])
     theta, y = np.concatenate([nothing, potentials, -weights]), np.zeros(n, np.int32)
     changed = theta + CHANGE * np.concatenate([nothing, np.random.default_rng(1).normal(size=n), 0 * weights])
     runner = Runner(problem)

@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.common import Bar, in_fresh_process, parse_arguments, print_table, report
 from maxmargin.execution.runner import Runner
+from maxmargin.losses.smoothing import EVERY
 from maxmargin.problem import max_marginals, max_oracle, topk_oracle
 from maxmargin.runtime import loop
 
@@ -42,7 +43,7 @@ def max_marginals_of_all(problem, thetas, out, scratch):
 @loop
 def solve_all_k(problem, thetas, outputs, values, scratch):
     for k in range(len(thetas)):
-        topk_oracle(problem, 0, thetas[k], outputs, values, scratch.work)
+        topk_oracle(problem, 0, thetas[k], outputs, values, EVERY, scratch.work)
 
 
 def microseconds(call: Callable[[], Any]) -> float:

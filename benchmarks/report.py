@@ -6,19 +6,21 @@ page of its test sentences. Predictions are those that the page needs: tags, pro
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
+
+from benchmarks.common import Bar, parse_arguments, report
 
 MOST_MEGABYTES, MOST_SECONDS = 5.0, 10.0  # the bars
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sentences", type=int, help="to train on; all by default")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
+    options = parse_arguments(
+        __doc__,
+        ("--sentences", {"type": int, "help": "to train on; all by default"}),
+        ("--rounds", {"type": int, "default": 3}),
+    )
     from maxmargin import Tagger
     from maxmargin.datasets import load_conll2000
 
@@ -39,8 +41,11 @@ def main() -> None:
             predictions, whole = middle - begin, time.process_time() - middle
             size, beyond = page.stat().st_size / 1e6, whole - predictions
             print(f"{size:.2f} MB; {whole:.1f} CPU s, of which predictions {predictions:.1f}, the rest {beyond:.1f}")
-    is_within = size <= MOST_MEGABYTES and beyond <= MOST_SECONDS
-    print(f"within {MOST_MEGABYTES:g} MB and {MOST_SECONDS:g} s: {'yes' if is_within else 'no'}")
+    bars = [
+        Bar(f"at most {MOST_MEGABYTES:g} MB", f"{size:.2f}", size <= MOST_MEGABYTES),
+        Bar(f"at most {MOST_SECONDS:g} CPU s", f"{beyond:.1f}", beyond <= MOST_SECONDS),
+    ]
+    report({"MB": size, "seconds": beyond}, bars, options.json)
 
 
 if __name__ == "__main__":

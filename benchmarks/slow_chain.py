@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from maxmargin import problem as generics
 from maxmargin.runtime.dispatch import implements
-from maxmargin.solvers.automatic.auto import USUAL
 from maxmargin.structures.chains.chain_problem import ChainProblem
 from maxmargin.structures.delegated import delegate
 
@@ -41,7 +40,7 @@ def slow_max_oracle(problem, i, theta, y, work):
 
 @implements(generics.oracle_work, SlowChain)
 def slow_oracle_work(problem):
-    return USUAL * problem.n_runs
+    return generics.USUAL_WORK * problem.n_runs
 
 
 @implements(generics.workspace, SlowChain)

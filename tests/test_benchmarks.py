@@ -1,11 +1,18 @@
-"""What benchmarks compare with must be right."""
+"""What benchmarks compare with must be right, and what they use must be there."""
 
+import ast
+import functools
+import importlib
+import inspect
+import operator
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import benchmarks
 from benchmarks.cache_regimes import follow, regime
 from benchmarks.idal import solve_reference
 from benchmarks.loopy_tasks import potts_grids
@@ -57,3 +64,64 @@ def test_regimes_of_a_cache(interpreted_loops):
     }
     assert [regime(run) for run in found.values()][1:] == ["local", "global", "no hits", "no hits"]
     assert found[1e-3, 1e-6]["hits"] > found[0.1, 1e-6]["hits"] > 0
+
+
+OURS = "maxmargin", "benchmarks", "examples"
+
+
+def is_ours(module):
+    return module.partition(".")[0] in OURS
+
+
+def can_import(module):
+    """Whether all packages that one of our modules needs are installed."""
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if is_ours(error.name or ""):
+            raise
+        return False
+    return True
+
+
+def imported(statement):
+    """What a statement imports from our modules, by the names that it has here."""
+    found = {}
+    if is_ours(statement.module) and can_import(statement.module):
+        exec(ast.unparse(statement), {}, found)
+    return found
+
+
+def find(node, names):
+    """What an expression of names and attributes stands for, if it begins with one of the names."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    owner = find(node.value, names) if isinstance(node, ast.Attribute) else None
+    return owner if owner is None else getattr(owner, node.attr)
+
+
+def check_arguments(call, function):
+    """Whether a function takes the arguments of a call, where its text tells what they are."""
+    options = {keyword.arg: keyword.value for keyword in call.keywords}
+    if None not in options and not any(isinstance(argument, ast.Starred) for argument in call.args):
+        inspect.signature(function).bind(*call.args, **options)
+
+
+@pytest.mark.parametrize("path", sorted(Path(benchmarks.__file__).parent.glob("[!_]*.py")), ids=lambda path: path.stem)
+def test_benchmarks_use_what_there_is(path):
+    """What they import of ours, inside of functions, too, exists, and takes the arguments that it is given."""
+    module = vars(importlib.import_module(f"benchmarks.{path.stem}"))
+    ours = {name: value for name, value in module.items() if is_ours(getattr(inspect.getmodule(value), "__name__", ""))}
+    for statement in ast.parse(path.read_text()).body:
+        nodes = [*ast.walk(statement)]
+        names = functools.reduce(
+            operator.or_, (imported(node) for node in nodes if isinstance(node, ast.ImportFrom)), ours
+        )
+        hidden = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        hidden |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        names = {name: value for name, value in names.items() if name not in hidden}
+        for node in nodes:
+            if isinstance(node, ast.Attribute):
+                find(node, names)
+            elif isinstance(node, ast.Call) and (function := find(node.func, names)) is not None:
+                check_arguments(node, function)

@@ -47,7 +47,7 @@ def non_zeros(features: Any, size: int, name: str) -> tuple[np.ndarray, np.ndarr
     if is_sparse:
         indices, at = np.unique(entries.col, return_inverse=True)  # entries of one place are summed
         return indices, np.bincount(at, weights=numbers, minlength=len(indices))
-    indices = np.flatnonzero(entries)
+    indices = np.flatnonzero(entries != 0)  # of flags in a tenth of the time
     return indices, entries[indices]
 
 

@@ -2,7 +2,8 @@
 
 All take `nodes`, the T x L potentials of (node, label), and `pairs`, the potentials of edges: an L x L table for each
 kind of edge, rows for labels of the child, columns for labels of the parent, all in one flat array. A `Forest` says
-where the edges are. Tables have at least T rows. `belief[c, b]` is the best score within the subtree of node c
+where the edges are. Tables have at least T rows and `padded(L)` columns, of which those beyond the labels are never
+looked at. `belief[c, b]` is the best score within the subtree of node c
 where c has label b; `message[c, a]` is the same together with the edge to the parent, where that has label a. Both are
 relative, as those of `maxmargin.structures.chains.chain_dp`: the highest belief of a node with children is zero.
 """
@@ -13,10 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from maxmargin.arrays.lanes import copy_row
+from maxmargin.arrays.semirings import MaxPlus, times_matrix
 from maxmargin.arrays.vectors import first_best
 from maxmargin.arrays.views import matrix
 from maxmargin.runtime.dispatch import implements
 from maxmargin.structures.chains.chain_dp import exact, less, subtract_highest
+from maxmargin.structures.chains.pruned_steps import highest_of
 from maxmargin.structures.k_best import branch_off, offer, offer_others, take
 
 
@@ -29,38 +33,23 @@ class Forest(NamedTuple):
 
 
 @exact
-def max_product(pairs, forest, belief, message):
-    """Fill the tables of the best scores, from the leaves up; `belief` holds the potentials of nodes at first.
+def max_product(nodes, pairs, forest, belief, message, rows):
+    """Fill the tables of the best scores, from the leaves up, and `rows` with the pairs, padded.
 
     Return what the beliefs of all roots lack together.
     """
-    n_labels = belief.shape[1]
+    length, n_labels = nodes.shape
+    width = rows.shape[1]
+    copy_rows(nodes, belief)
+    copy_rows(matrix(pairs, 0, pairs.size // n_labels, n_labels), rows)
     lacking = 0.0
-    for s in range(forest.order.size):
+    for s in range(length):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
             continue
-        table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
-        s0 = belief[c, 0]
-        for a in range(n_labels):
-            message[c, a] = s0 + table[0, a]
-        b = 1
-        while b + 4 <= n_labels:  # four labels of the child for one load and store of the message
-            s0 = belief[c, b]
-            s1 = belief[c, b + 1]
-            s2 = belief[c, b + 2]
-            s3 = belief[c, b + 3]
-            for a in range(n_labels):
-                first = max(s0 + table[b, a], s1 + table[b + 1, a])
-                second = max(s2 + table[b + 2, a], s3 + table[b + 3, a])
-                message[c, a] = max(message[c, a], max(first, second))
-            b += 4
-        while b < n_labels:
-            s0 = belief[c, b]
-            for a in range(n_labels):
-                message[c, a] = max(message[c, a], s0 + table[b, a])
-            b += 1
+        table = matrix(rows, forest.kind[c] * n_labels * width, n_labels, width)
+        times_matrix(MaxPlus(), belief, c, table, n_labels, message, c)
         for a in range(n_labels):
             belief[p, a] += message[c, a]
         lacking += subtract_highest(belief, p, n_labels)
@@ -68,34 +57,40 @@ def max_product(pairs, forest, belief, message):
 
 
 @exact
+def copy_rows(source, out):
+    for t in range(source.shape[0]):
+        copy_row(source, t, out, t, source.shape[1])
+
+
+@exact
 def best_child_label(table, belief, message, c, a):
     """The lowest best label of node c whose parent has label a."""
     b = 0
-    while b < belief.shape[1] - 1 and belief[c, b] + table[b, a] < message[c, a]:
+    while b < table.shape[0] - 1 and belief[c, b] + table[b, a] < message[c, a]:
         b += 1
     return b
 
 
 @exact
-def best_of_roots(forest, belief):
+def best_of_roots(forest, belief, n_labels):
     """The score of the best labelling, relative as beliefs are."""
     total = 0.0
     for c in range(forest.parent.size):
         if forest.parent[c] < 0:
-            total += belief[c, first_best(belief[c])]
+            total += highest_of(belief, c, n_labels)
     return total
 
 
 @exact
-def decode(pairs, forest, belief, message, y):
+def decode(nodes, pairs, forest, belief, message, y):
     """Write the best labelling into `y`, from the roots down, low labels first; return its score, which is relative."""
-    n_labels = belief.shape[1]
+    n_labels = nodes.shape[1]
     total = 0.0
     for s in range(forest.order.size - 1, -1, -1):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
-            y[c] = first_best(belief[c])
+            y[c] = first_best(belief[c, :n_labels])
             total += belief[c, y[c]]
         else:
             table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
@@ -106,6 +101,7 @@ def decode(pairs, forest, belief, message, y):
 class Labellings(NamedTuple):
     """Labels chosen from the roots down."""
 
+    nodes: np.ndarray
     pairs: np.ndarray
     forest: Forest
     belief: np.ndarray
@@ -120,12 +116,12 @@ def take_label(choices, y, s, option):
 @implements(branch_off, Labellings)
 def branch_off_labelling(choices, y, s, branches):
     """Costs O(L), exactly."""
-    pairs, forest, belief, message = choices
-    n_labels = belief.shape[1]
+    nodes, pairs, forest, belief, message = choices
+    n_labels = nodes.shape[1]
     c = forest.order[y.size - 1 - s]
     p = forest.parent[c]
     if p < 0:
-        label = offer_others(branches, s, belief[c])
+        label = offer_others(branches, s, belief[c, :n_labels])
     else:
         table = matrix(pairs, forest.kind[c] * n_labels**2, n_labels, n_labels)
         a = y[p]
@@ -143,8 +139,8 @@ def max_marginals(pairs, forest, belief, message, lacking, best):
 
     The best labelling of all has a label at each node, so the highest of each row is its score.
     """
-    n_labels = belief.shape[1]
-    total = lacking + best_of_roots(forest, belief)
+    n_labels = best.shape[1]
+    total = lacking + best_of_roots(forest, belief, n_labels)
     for s in range(forest.order.size - 1, -1, -1):
         c = forest.order[s]
         p = forest.parent[c]

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from maxmargin import problem as generics
 from maxmargin.arrays.blocks import Blocks
-from maxmargin.arrays.vectors import copy_into
+from maxmargin.arrays.lanes import padded
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.features import rows_of, squared_sums
@@ -53,9 +53,8 @@ class TreeProblem(NamedTuple):
 class TreeWork(NamedTuple):
     """Tables of the dynamic programs, rows for the largest forest, and the buffers of direction norms."""
 
-    belief: np.ndarray  # T x L, flat
-    message: np.ndarray  # (T, L)
-    sums: tree_sums.ForestSums
+    rows: np.ndarray  # (kinds * L, W) of max-product
+    sums: tree_sums.ForestSums  # two of them are also max-product's
     spread: np.ndarray  # as the weights of nodes, or empty
     edge_spread: np.ndarray  # as those of edges, or empty
     branches: np.ndarray  # (K, 3) of the top-K oracle
@@ -103,8 +102,7 @@ def tree_workspace(problem, n_best):
     most_kinds = np.diff(problem.kind_starts).max()
     dtype = problem.supervision.cost.dtype
     return TreeWork(
-        belief=aligned((longest * n_labels,), dtype),
-        message=aligned((longest, n_labels), dtype),
+        rows=aligned((most_kinds * n_labels, padded(n_labels)), dtype),
         sums=tree_sums.new_tables(longest, most_kinds, n_labels, dtype),
         branches=aligned((n_best, 3), np.int64),
         **labelled_edges.norm_buffers(problem),
@@ -155,26 +153,24 @@ def score_labelling(problem, i, theta, y):
 
 @helper
 def best_scores(problem, i, theta, work):
-    """Run max-product; return the potentials of edges, the forest, the best scores of subtrees, and what these lack."""
+    """Run max-product; return the potentials, the forest, and what the best scores of subtrees lack."""
     nodes, pairs = labelled_edges.nodes_and_tables(problem, i, theta)
-    copy_into(work.belief, theta[: nodes.size])
     forest = forest_of(problem, i)
-    belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
-    lacking = tree_dp.max_product(pairs, forest, belief, work.message)
-    return pairs, forest, belief, lacking
+    lacking = tree_dp.max_product(nodes, pairs, forest, work.sums.belief, work.sums.message, work.rows)
+    return nodes, pairs, forest, lacking
 
 
 @implements(generics.max_oracle, TreeProblem)
 def max_tree(problem, i, theta, y, work):
-    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
-    return lacking + tree_dp.decode(pairs, forest, belief, work.message, y)
+    nodes, pairs, forest, lacking = best_scores(problem, i, theta, work)
+    return lacking + tree_dp.decode(nodes, pairs, forest, work.sums.belief, work.sums.message, y)
 
 
 @implements(generics.topk_oracle, TreeProblem)
 def topk_tree(problem, i, theta, outputs, values, level, work):
-    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
-    best = lacking + tree_dp.best_of_roots(forest, belief)
-    labellings = tree_dp.Labellings(pairs, forest, belief, work.message)
+    nodes, pairs, forest, lacking = best_scores(problem, i, theta, work)
+    best = lacking + tree_dp.best_of_roots(forest, work.sums.belief, nodes.shape[1])
+    labellings = tree_dp.Labellings(nodes, pairs, forest, work.sums.belief, work.sums.message)
     count = k_best(labellings, forest.order.size, best, outputs, values, level, work.branches)
     generics.rank(problem, i, theta, outputs, values, count)
     return count
@@ -189,12 +185,11 @@ def exp_tree(problem, i, theta, mu, work):
     if is_safe:
         tree_sums.downward_shares(means, counts, forest, work.sums)
         return log_z
-    belief = matrix(work.belief, 0, nodes.shape[0], nodes.shape[1])
-    return tree_sums.log_sum_product(nodes, pairs, forest, means, counts, belief, work.message)
+    return tree_sums.log_sum_product(nodes, pairs, forest, means, counts, work.sums.belief, work.sums.message)
 
 
 @implements(generics.max_marginals, TreeProblem)
 def tree_max_marginals(problem, i, theta, out, work):
-    pairs, forest, belief, lacking = best_scores(problem, i, theta, work)
+    _, pairs, forest, lacking = best_scores(problem, i, theta, work)
     best, _ = labelled_edges.nodes_and_tables(problem, i, out)
-    tree_dp.max_marginals(pairs, forest, belief, work.message, lacking, best)
+    tree_dp.max_marginals(pairs, forest, work.sums.belief, work.sums.message, lacking, best)

@@ -27,13 +27,14 @@ from maxmargin.arrays.lanes import (
     where_below,
 )
 from maxmargin.arrays.semirings import PlusTimes, times_matrix
-from maxmargin.arrays.vectors import clear, first_best
+from maxmargin.arrays.vectors import clear
 from maxmargin.arrays.views import matrix
 from maxmargin.execution.threads import aligned
 from maxmargin.problem import IMPOSSIBLE
 from maxmargin.runtime.dispatch import helper
 from maxmargin.structures.chains.chain_dp import exact, subtract_highest
 from maxmargin.structures.chains.chain_sums import count_labels, exponentiate, exponentiate_rows
+from maxmargin.structures.chains.pruned_steps import highest_of
 
 
 class ForestSums(NamedTuple):
@@ -199,7 +200,7 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
         c = forest.order[s]
         p = forest.parent[c]
         if p < 0:
-            top = belief[c, first_best(belief[c])]
+            top = highest_of(belief, c, n_labels)
             total = 0.0
             for b in range(n_labels):
                 total += math.exp(belief[c, b] - top)
@@ -225,9 +226,9 @@ def log_sum_product(nodes, pairs, forest, means, counts, belief, message):
 def sum_over_labels(belief, c, table, a):
     """The best of the scores of node c where its parent has label a, and the sum of exp(score - best)."""
     top = belief[c, 0] + table[0, a]
-    for b in range(1, belief.shape[1]):
+    for b in range(1, table.shape[0]):
         top = max(top, belief[c, b] + table[b, a])
     total = 0.0
-    for b in range(belief.shape[1]):
+    for b in range(table.shape[0]):
         total += math.exp(belief[c, b] + table[b, a] - top)
     return top, total
