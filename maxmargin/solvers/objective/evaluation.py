@@ -116,10 +116,9 @@ class Objective:
         self.layout = self._find_layout()
         if not self.layout.is_explicit:
             self.problem = self.problem.sibling(with_complete_steps(self.problem.problem))
-        self.n = self._count_examples()
-        self.n_weights = self.layout.n_solved
+        self.n, self.n_weights = self._count_examples(), self.layout.n_solved
         self.regularization = (1 - l1_ratio) / (self.n * C)
-        self.l1 = l1_ratio / (self.n * C)  # a term of its own, in solvers that know of it
+        self.l1 = l1_ratio / (self.n * C)  # a term of its own
         self.bounds = make_bounds(lower, upper, np.zeros(self.n_weights, self.runner.dtype))
         n = self.runner.n
         self.weight = np.ones(n) if sample_weight is None else as_sample_weight(sample_weight, n)
