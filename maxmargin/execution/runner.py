@@ -71,11 +71,7 @@ class Runner:
         weights = new_weights(problem)
         self.n_weights, self.dtype = weights.size, weights.dtype
         self.ranges = Ranges(self.part_sizes, count_threads(n_jobs))
-
-    @cached_property
-    def scratches(self) -> list[Scratch]:
-        """Those of the threads; problems of which none asks for a pass, as of portions elsewhere, have none."""
-        return [self._scratch() for _ in range(len(self.ranges))]
+        self.scratches = [self._scratch() for _ in range(len(self.ranges))]
 
     def _scratch(self) -> Scratch:
         n_parts, output_size = (int(self.part_sizes.max(initial=0)),), int(self.output_sizes.max(initial=0))
@@ -99,30 +95,24 @@ class Runner:
 
     def run(self, function: Callable[..., T], *args: object) -> list[T]:
         """Call the loop ``function(problem, *args, lo, hi, scratch)`` on every range; return the results in order."""
-        return [
-            result
-            for results in self.ranges.run(partial(self._call, function, args, self.scratches))
-            for result in results
-        ]
+        return [result for results in self.ranges.run(partial(self._call, function, args)) for result in results]
 
-    def _call(
-        self, function: Callable[..., T], args: tuple[object, ...], scratches: list[Scratch], k: int, lo: int, hi: int
-    ) -> list[T]:
+    def _call(self, function: Callable[..., T], args: tuple[object, ...], k: int, lo: int, hi: int) -> list[T]:
         """Call a loop on range k, lo:hi, in slices if there is a clock to look at."""
         kind = function, *map(type, args)  # which tells losses by their oracle apart
         slices = [(lo, hi)] if self.clock is None else self.clock.slices_of_pass(kind, lo, hi)
-        return [function(self.problem, *args, *bounds, scratches[k]) for bounds in slices]
+        return [function(self.problem, *args, *bounds, self.scratches[k]) for bounds in slices]
 
     def accumulate(self, function: Callable[..., object], *args: object, size: int | None = None) -> np.ndarray:
         """As `run`, for loops that add to a vector of weights, passed before `args`: return the sum, in float64.
 
         `size` is that of the vector, where it is not one entry per weight.
         """
-        length, scratches = self.n_weights if size is None else size, self.scratches
+        length = self.n_weights if size is None else size
 
         def part(k: int, lo: int, hi: int) -> np.ndarray:
             w = np.zeros(length)
-            self._call(function, (w, *args), scratches, k, lo, hi)
+            self._call(function, (w, *args), k, lo, hi)
             return w
 
         total, *others = self.ranges.run(part)
