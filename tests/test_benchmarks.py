@@ -77,7 +77,7 @@ def can_import(module):
     """Whether all packages that one of our modules needs are installed."""
     try:
         importlib.import_module(module)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         if is_ours(error.name or ""):
             raise
         return False

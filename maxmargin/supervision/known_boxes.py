@@ -28,9 +28,9 @@ class KnownBox:
     >>> from maxmargin import BoxSVM, KnownBox
     >>> X = [np.array([[0, 0, 1, 1], [0, 0, 1, 1]]), np.array([[0, 1], [0, 0]]), np.zeros((2, 2), int)]
     >>> model = BoxSVM(C=10.0, random_state=0).fit(X, [(0, 2, 2, 4), (0, 1, 1, 2), None])
-    >>> two = np.array([[1, 1, 0, 1], [1, 1, 0, 0]])
+    >>> two = np.array([[1, 1, 0, 1], [1, 0, 0, 0]])
     >>> model.predict([two, two], allowed=[KnownBox(contains=(0, 3)), KnownBox(inside=(1, 0, 2, 4))]).tolist()
-    [[0, 0, 1, 4], [1, 0, 2, 2]]
+    [[0, 0, 1, 4], [1, 0, 2, 1]]
     """
 
     contains: Any = None
