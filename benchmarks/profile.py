@@ -23,6 +23,7 @@ from benchmarks.chunking import load_chunking
 from benchmarks.common import Log, in_fresh_process, load_ocr, parse_arguments, print_table, report, watched
 
 TASKS = ("ocr-large SVM", "ocr-large CRF", "conll SVM", "conll CRF")
+NEXT_TO_NOTHING = 1e-20  # what directions are spread by: nothing at all would be skipped
 PARTS = ("scores", "oracle", "direction", "norm", "spread")
 
 
@@ -175,7 +176,7 @@ def time_parts(problem: Any, weights: Any, is_crf: bool, n_rounds: int) -> dict[
             if n_parts > 3:
                 squared_norm(problem, i, delta, scratch.work)
             if n_parts > 4:
-                spread(problem, w, i, delta, 0.0)
+                spread(problem, w, i, delta, NEXT_TO_NOTHING)
 
     @loop
     def sum_up(problem, w, sizes, order, n_parts, lo, hi, scratch):
@@ -191,7 +192,7 @@ def time_parts(problem: Any, weights: Any, is_crf: bool, n_rounds: int) -> dict[
             if n_parts > 3:
                 squared_norm(problem, i, delta, scratch.work)
             if n_parts > 4:
-                spread(problem, w, i, delta, 0.0)
+                spread(problem, w, i, delta, NEXT_TO_NOTHING)
 
     runner = Runner(problem, 1)
     w = np.zeros(new_weights(problem).size, runner.dtype)
