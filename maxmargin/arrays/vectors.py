@@ -112,26 +112,6 @@ def approach(array: np.ndarray, target: np.ndarray, share: float) -> None:
         piece += array.dtype.type(share) * (target[lo : lo + PIECE] - piece)
 
 
-def _subtract(
-    left: np.ndarray, right: np.ndarray, out: np.ndarray, a: np.ndarray, b: np.ndarray
-) -> tuple[float, float]:
-    np.subtract(left, right, out=out)
-    return _inner(a, out), _inner(b, out)
-
-
-@helper(interpreted=_subtract)
-def subtract(left, right, out, a, b):
-    """Out = left - right; return <a, out> and <b, out> in float64."""
-    of_a = 0.0
-    of_b = 0.0
-    for p in range(out.size):
-        difference = left[p] - right[p]
-        out[p] = difference
-        of_a += np.float64(a[p]) * np.float64(difference)
-        of_b += np.float64(b[p]) * np.float64(difference)
-    return of_a, of_b
-
-
 def _move_by(array: np.ndarray, step: np.ndarray, factor: float) -> None:
     _add_scaled(array, step, factor)
     array[np.abs(array) < DENORMAL] = 0

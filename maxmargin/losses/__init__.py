@@ -18,16 +18,7 @@ smooth and whether it has a margin; loops ask where it is attained. A new loss i
 
 from __future__ import annotations
 
-from maxmargin.losses.base_loss import (
-    LEAST_LEVEL,
-    BaseLoss,
-    add_costs,
-    attain,
-    attain_at,
-    combine,
-    combine_into,
-    potentials,
-)
+from maxmargin.losses.base_loss import LEAST_LEVEL, BaseLoss, add_costs, attain, attain_at, combine, potentials
 from maxmargin.losses.hinge import Loss
 from maxmargin.losses.relaxed_loss import ENTROPIES, RelaxedLoss
 from maxmargin.losses.squared_hinge import SquaredLoss
@@ -44,7 +35,6 @@ __all__ = [
     "attain",
     "attain_at",
     "combine",
-    "combine_into",
     "find_loss",
     "potentials",
 ]

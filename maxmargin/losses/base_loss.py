@@ -172,22 +172,6 @@ def add_costs(problem, loss, i, theta):
     return true_score
 
 
-def _combine_into(out: np.ndarray, theta: np.ndarray, a: float, other: np.ndarray, b: float) -> None:
-    out[:] = theta
-    _combine(out, a, other, b)
-
-
-@helper(interpreted=_combine_into)
-def combine_into(out, theta, a, other, b):
-    """Out = a theta + b other, as `combine`."""
-    number = theta.dtype.type
-    scale = number(a)
-    shift = number(b)
-    for p in range(theta.size):
-        is_impossible = theta[p] < number(IMPOSSIBLE / 2)
-        out[p] = number(IMPOSSIBLE) if is_impossible else scale * theta[p] + shift * other[p]
-
-
 def _combine(theta: np.ndarray, a: float, other: np.ndarray, b: float) -> None:
     is_impossible = theta < IMPOSSIBLE / 2
     theta *= a

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maxmargin.arrays import vectors
-from maxmargin.losses import combine, combine_into
+from maxmargin.losses import combine
 from maxmargin.problem import IMPOSSIBLE, is_beyond_reach
 from maxmargin.solvers.objective.bounds import confine, make_bounds, release
 from maxmargin.solvers.objective.loss_pass import largest_potential, size_of_score
@@ -36,9 +36,7 @@ def arguments(dtype, size):
     yield vectors.add_scaled, a, b, -0.7
     yield vectors.move_by, small, np.zeros(size, dtype), 0.5
     yield from ((is_beyond_reach, potentials) for potentials in (a, theta, far, undefined))
-    yield vectors.subtract, a, b, small.copy(), theta, b
     yield combine, theta, 0.5, b, 2.0
-    yield combine_into, a.copy(), theta, 0.5, b, 2.0
     yield combine, theta, 0.5, theta, 0.0
     yield largest_potential, theta
     yield size_of_score, theta, b, 0.5

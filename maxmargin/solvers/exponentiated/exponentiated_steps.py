@@ -25,9 +25,9 @@ import numpy as np
 
 from maxmargin.arrays.blocks import Blocks
 from maxmargin.arrays.prefetch import prefetch, prefetch_example, prefetch_range, prefetch_row
-from maxmargin.arrays.vectors import clear, copy_into, inner, subtract
+from maxmargin.arrays.vectors import add_scaled, clear, copy_into, inner
 from maxmargin.execution.meeting import GOING, SIGMA, THROUGH, Log, end_round, note_step
-from maxmargin.losses import combine, combine_into, potentials
+from maxmargin.losses import combine, potentials
 from maxmargin.persist.registry import register_state
 from maxmargin.problem import accumulate, add_output, augment, exp_oracle, n_examples, spread, squared_norm, true_output
 from maxmargin.runtime.dispatch import helper, loop
@@ -162,9 +162,11 @@ def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, s
         mu = scratch.delta[: at.size]
         slope = room[0, : at.size]
         delta = room[1, : at.size]
-        before = means if means.size else room[2, : at.size]
+        before = room[2, : at.size]
         scale = sigma * rule.weight[i] / (rule.regularization * n)
-        if not means.size:
+        if means.size:
+            copy_into(before, means)
+        else:
             copy_into(theta, at)
             exp_oracle(problem, i, theta, before, scratch.work)
             calls += 1
@@ -172,11 +174,13 @@ def take_gibbs_steps(problem, loss, point, rule, visits, begin, budget, sigma, s
         eta = point.etas[i]
         gap = 0.0
         for _ in range(MOST_TRIALS):
-            combine_into(theta, at, 1 - eta * level, slope, eta)
+            copy_into(theta, at)
+            combine(theta, 1 - eta * level, slope, eta)
             exp_oracle(problem, i, theta, mu, scratch.work)
             calls += 1
-            rise, fall = subtract(mu, before, delta, slope, at)
-            a = rise - level * fall
+            copy_into(delta, mu)
+            add_scaled(delta, before, -1.0)
+            a = inner(slope, delta) - level * inner(at, delta)
             q = scale * squared_norm(problem, i, delta, scratch.work)
             bend = level * a + q / eta
             gap = a / (2 * level * eta) if level > 0 else a
