@@ -51,7 +51,7 @@ class BCFW(Solver):
     averaging
         Which weights to certify and to return: False for the last ones, True for the average of all iterates, weighted
         by their number, "recent" for a mean of those at the end of passes in which older ones fade away: beyond the
-        paper, it has a gap of two thirds to three quarters of that of the last weights.
+        paper, its gap is a tenth to a third smaller than that of the last weights, once some passes are made.
     momentum
         From the 60th pass on, after so many of them, the weights of active outputs go on in the direction in which they
         have moved since the last time, as far as the dual rises; 0 for never. Beyond the paper; for steps that keep

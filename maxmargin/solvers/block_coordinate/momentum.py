@@ -22,7 +22,7 @@ from maxmargin.solvers.objective.active_sets import ActiveSets
 
 
 @helper
-def set_direction(sets, i):
+def set_ways(sets, i):
     """Put d_i in the place of the earlier weights; return whether it goes anywhere."""
     first = sets.slot_at[i]
     after = first + sets.stored_count[i]
@@ -50,7 +50,7 @@ def find_directions(problem, u, sets, examples, regularization, costs, lo, hi, s
     scale = 1.0 / (regularization * n_examples(problem))
     for i in range(lo, hi):
         costs[i] = 0.0
-        if set_direction(sets, i):
+        if set_ways(sets, i):
             theta = scratch.theta[: examples.sizes[i]]
             delta = scratch.delta[: examples.sizes[i]]
             kept = matrix(sets.outputs, sets.output_at[i], sets.capacity[i], sets.sizes[i])
