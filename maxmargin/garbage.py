@@ -36,11 +36,12 @@ class _Pause:
 no_garbage_collection = _Pause()
 
 
-def give_back() -> None:
+def give_back(*, of_names: bool = True) -> None:
     """Give free memory back to the system: Python and the C library keep much of it, in case it is needed again.
 
-    All objects are looked through: that alone empties the lists of free ones, each of which holds on to what is around.
+    Where names were read, all objects are looked through: that alone empties the lists of free ones, each of which
+    holds on to what is around. Elsewhere only young ones are: what is loaded is old, and to look through it takes long.
     """
-    gc.collect()
+    gc.collect(2 if of_names else 1)
     with contextlib.suppress(AttributeError, OSError):  # there is no such function but in the GNU C library
         ctypes.CDLL(None).malloc_trim(0)

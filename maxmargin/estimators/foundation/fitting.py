@@ -101,7 +101,7 @@ def prepare(
     with reading_on(model.n_jobs):
         encoder, problem, weak = Learned(*model._learn(as_list(X), y, **data))
     if part_sizes(problem).sum() >= MANY_PARTS:
-        give_back()
+        give_back(of_names=getattr(encoder, "vocabulary", None) is not None)
     layout, dual_shape = layout_of(problem), encoder.dual_shape(problem)
     lower, upper = encoder.limits(model._named_bounds(encoder), layout.n_weights)
     lower, upper = layout.to_solver(lower, -np.inf), layout.to_solver(upper, np.inf)
